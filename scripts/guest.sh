@@ -1,0 +1,215 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# The guest: Debian's arm64 kernel and a root image with everything that tests need. What is in the directory, how to
+# boot it and how to talk to it: scripts/guest/README.rst.
+#
+#   scripts/guest.sh [stock|16k|rt]            make it
+#   scripts/guest.sh [stock|16k|rt] --print    the same, and print its directory
+
+. "$(dirname "$0")/common.sh"
+
+packages=(
+	base-files base-passwd bash dash coreutils util-linux mount kmod procps psmisc mawk sed grep findutils hostname tar gzip
+	xz-utils zstd file perl-base busybox-static strace jq
+	iproute2 ethtool iputils-ping iputils-arping iperf3 socat tcpdump netcat-openbsd netsniff-ng linuxptp openssh-client
+	python3 python3-yaml python3-jsonschema bpftool trace-cmd
+	libc-bin libnuma1 liburing2 libmnl0 libelf1t64 libcap2 libaio1t64 libcap2-bin
+)
+# Trixie's ethtool cannot ask for --get-hwtimestamp-cfg, which the tree's tests use; this suite's can.
+ethtool_suite=forky
+# Of the kernel's modules; drivers of other hardware are most of the rest.
+modules=(
+	arch block crypto fs/{configfs,erofs,ext4,fuse,jbd2,nls,overlayfs,squashfs} lib net
+	drivers/{block,dca,firmware,i2c,net,pps,ptp,vhost,virtio} drivers/char/hw_random
+)
+no_modules='/(wireless|wwan|can|fddi|ieee802154|mac802154|bluetooth|nfc|mac80211|rds|tipc|smc|ceph|9p|sunrpc|atm)/|/drivers/net/ethernet/(broadcom|cavium|chelsio|mellanox|marvell|qlogic|netronome|amazon|huawei|hisilicon|freescale|microsoft|pensando)/'
+# What has to be loaded before the root image can be mounted, without what that depends on.
+early=(virtio_blk loop erofs overlay)
+applets='insmod mkdir mount mv poweroff stty switch_root'
+
+flavour=stock action=
+for arg in "$@"; do
+	case $arg in
+	stock | 16k | rt) flavour=$arg ;;
+	--print) action=$arg ;;
+	*) die "unknown argument '$arg' (see the head of $0)" ;;
+	esac
+done
+
+here=$TOP/scripts/guest
+files=("$here"/{init,initramfs-init,fstab,remote,README.rst})
+
+# A root directory of arm64 packages. Unpacked only: no program of the other architecture runs, so what their
+# maintainer scripts would have done, and is needed, is done by hand.
+make_root() {
+	local tmp=$1 mirror sources=/etc/apt/sources.list.d root=$1/root
+	mirror=$(sed -n "s,^deb .*\(http[^ ]*\|file:[^ ]*\) $SUITE main$,\1,p" "$sources"/*.list)
+	local keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+	echo "deb [signed-by=$keyring] $mirror $SUITE main" >"$tmp/debian.list"
+	# shellcheck disable=SC2016 # $1 is for the hooks' shell
+	as_root mmdebstrap --mode=root --architectures=arm64 --variant=extract --format=directory \
+		--aptopt=/etc/apt/apt.conf.d/99mmdebstrap \
+		--setup-hook='mkdir -p "$1/var/cache/apt/archives"; mount --bind '"'$CACHE/debs'"' "$1/var/cache/apt/archives"' \
+		--skip=cleanup/apt,download/empty,extract/unlink,essential/unlink \
+		--include="$(IFS=,; echo "${packages[*]}")" "$SUITE" "$root" "$tmp/debian.list"
+	newer_ethtool "$tmp" "$mirror"
+	# The packages were mounted in there, in a namespace that is gone.
+	if mountpoint -q "$root/var/cache/apt/archives"; then die "the package cache is still mounted in $root"; fi
+	rm -rf "$root"/usr/share/{doc,man,info,locale,lintian,bug,bash-completion,perl5,gcc,gdb,i18n} "$root"/var/{cache,lib}/apt \
+		"$root"/var/lib/dpkg "$root"/usr/lib/{systemd,udev,gcc} "$root"/usr/lib/python3*/{idlelib,ensurepip,test,turtledemo} \
+		"$root"/usr/share/{icons,pixmaps,applications,trace-cmd/python}
+	mkdir -p "$root"/{proc,sys,dev,run,tmp,root,mnt,etc,var/tmp,var/log,var/cache}
+	cp "$root/usr/share/base-passwd/passwd.master" "$root/etc/passwd"
+	cp "$root/usr/share/base-passwd/group.master" "$root/etc/group"
+	sed -i 's/^root:\*:/root::/' "$root/etc/passwd"
+	echo 'tcpdump:x:100:100::/nonexistent:/usr/sbin/nologin' >>"$root/etc/passwd"
+	echo 'tcpdump:x:100:' >>"$root/etc/group"
+	printf '%s\n' 'passwd: files' 'group: files' 'hosts: files' 'services: files' >"$root/etc/nsswitch.conf"
+	printf '%s\n' '127.0.0.1 localhost' '::1 localhost' '127.0.1.1 guest' >"$root/etc/hosts"
+	: >"$root/etc/resolv.conf"
+	ln -sf /proc/self/mounts "$root/etc/mtab"
+	[[ -e $root/usr/bin/sh ]] || ln -s dash "$root/usr/bin/sh"
+	alternative "$root" awk mawk
+	alternative "$root" nc nc.openbsd
+	# An emulated processor takes a second to compile what a first import needs. The same version of Python writes the
+	# same bytecode on any machine.
+	local version
+	version=$(cd "$root/usr/lib" && echo python3.[0-9]*)
+	[[ $(readlink -f /usr/bin/python3) == */"$version" ]] ||
+		die "the toolbox has another Python than the guest's $version"
+	python3 -m compileall -q -j2 --invalidation-mode unchecked-hash -s "$root" -p / "$root/usr/lib/$version" \
+		"$root/usr/lib/python3"
+}
+
+# alternative ROOT NAME PROGRAM: the link that update-alternatives would make.
+alternative() {
+	[[ -e $1/usr/bin/$3 ]] || die "the guest has no $3"
+	ln -sf "$3" "$1/usr/bin/$2"
+}
+
+newer_ethtool() {
+	local tmp=$1 mirror=$2 opts version needs has deb
+	mkdir -p "$tmp"/apt/{lists/partial,cache}
+	echo "deb [arch=arm64 signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $ethtool_suite main" >"$tmp/apt/list"
+	opts=(-q -o Dir::Etc::sourcelist="$tmp/apt/list" -o Dir::Etc::sourceparts=- -o Dir::State::lists="$tmp/apt/lists"
+		-o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= -o Dir::State::status=/dev/null)
+	has=$(apt-cache show libc6:arm64 | sed -n 's/^Version: //p' | head -n 1)
+	apt-get "${opts[@]}" update &&
+		version=$(apt-cache "${opts[@]}" show ethtool:arm64 | sed -n 's/^Version: //p' | head -n 1) &&
+		needs=$(apt-cache "${opts[@]}" show "ethtool:arm64=$version" | sed -n 's/^Depends:.*libc6 (>= \([^)]*\)).*/\1/p') &&
+		dpkg --compare-versions "${needs:-9999}" le "$has" &&
+		(cd "$CACHE/debs" && apt-get "${opts[@]}" download "ethtool:arm64=$version") &&
+		deb=$CACHE/debs/ethtool_${version/:/%3a}_arm64.deb &&
+		dpkg-deb -x "$deb" "$tmp/root" &&
+		echo "ethtool $version of $ethtool_suite" >>"$tmp/notes" ||
+		echo "ethtool of $SUITE: $ethtool_suite has none that runs with $SUITE's libc6 $has" >>"$tmp/notes"
+}
+
+# The Python libraries of the kernel's tests, laid out as an installed kselftest.
+make_kselftest() {
+	local tmp=$1 tree=$1/tree ksft=$1/usr/lib/kselftest deb
+	deb=$("$TOP/scripts/kernel.sh" --source-package "$flavour")
+	mkdir -p "$tree" "$ksft"/{net/lib,drivers/net/hw}
+	dpkg-deb --fsys-tarfile "$deb" | tar -xO "./usr/src/$source.tar.xz" | xz -dc -T2 |
+		tar -x -C "$tree" --strip-components=1 "$source"/tools/testing/selftests/{net/lib,drivers/net} \
+			"$source/tools/net/ynl" "$source/Documentation/netlink/specs"
+	mv "$tree/tools/testing/selftests/net/lib"/{py,sh} "$ksft/net/lib/"
+	mv "$tree/tools/testing/selftests/drivers/net/lib" "$ksft/drivers/net/"
+	mv "$tree/tools/testing/selftests/drivers/net/hw/lib" "$ksft/drivers/net/hw/"
+	mkdir "$ksft/net/lib/ynl"
+	mv "$tree/tools/net/ynl/pyynl" "$ksft/net/lib/ynl/"
+	mv "$tree/Documentation/netlink/specs" "$ksft/net/lib/"
+	# By this file lib/py knows that it is not in the kernel tree.
+	: >"$ksft/kselftest-list.txt"
+	cp "$here/remote_agent.py" "$ksft/drivers/net/lib/py/"
+	python3 -m compileall -q -j2 --invalidation-mode unchecked-hash -s "$tmp" -p / "$ksft"
+	rm -rf "$tree"
+}
+
+make_guest() {
+	local tmp=$1 root=$1/root kernel=$2 base=$3 kselftest=$4 module
+	local from=$kernel/modules/lib/modules/$release to=$1/root/usr/lib/modules/$release
+	cp -a "$base/root" "$root"
+	cp -a "$kselftest/usr" "$root/"
+	mkdir -p "$root/usr/lib/ravb" "$root/usr/local/bin" "$to"
+	cp "$here"/{init,README.rst} "$root/usr/lib/ravb/"
+	cp "$here/remote" "$root/usr/local/bin/"
+	cp "$here/fstab" "$root/etc/"
+	mkdir -p "$root"/usr/lib/ravb/dev/{pts,shm}
+	ln -s /proc/self/fd "$root/usr/lib/ravb/dev/fd"
+	for module in 0:stdin 1:stdout 2:stderr; do ln -s "fd/${module%:*}" "$root/usr/lib/ravb/dev/${module#*:}"; done
+	# Uncompressed: the image is compressed as a whole, and this way the emulated processor need not undo xz.
+	(cd "$from/kernel" && for module in "${modules[@]}"; do
+		[[ ! -d $module ]] || find "$module" -name '*.ko*'
+	done | { grep -Ev "$no_modules" || true; } | cpio -pdm --quiet "$to/kernel")
+	cp "$from"/modules.{builtin,builtin.modinfo,order} "$to/"
+	find "$to" -name '*.xz' -print0 | xargs -0r -n 64 -P 2 xz -d
+	depmod -b "$root" "$release"
+	# Programs must not depend on when this was made: the same inputs give the same image.
+	mkfs.erofs -zlz4 -T0 -U00000000-0000-0000-0000-000000000000 "$tmp/root.img" "$root"
+
+	local early_root=$tmp/early list applet
+	mkdir -p "$early_root"/{bin,early,dev,image,rw,root}
+	cp "$root/usr/bin/busybox" "$early_root/bin/"
+	for applet in $applets; do ln -s busybox "$early_root/bin/$applet"; done
+	cp "$here/initramfs-init" "$early_root/init"
+	chmod 755 "$early_root/init"
+	# What modprobe would load, in its order.
+	list=$(for module in "${early[@]}"; do
+		modprobe -d "$root" -S "$release" --show-depends "$module"
+	done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }')
+	for module in $list; do
+		cp "$module" "$early_root/early/"
+		echo "${module##*/}" >>"$early_root/early/order"
+	done
+	archive "$early_root" >"$tmp/initrd.cpio"
+	mkdir "$tmp/image"
+	ln "$tmp/root.img" "$tmp/image/root.img"
+	{ cat "$tmp/initrd.cpio"; archive "$tmp/image"; } >"$tmp/initrd-ram.cpio"
+	ln "$kernel/vmlinuz" "$tmp/vmlinuz" 2>/dev/null || cp "$kernel/vmlinuz" "$tmp/vmlinuz"
+	cat "$kernel/versions" >"$tmp/versions"
+	printf 'notes=%q\n' "$(cat "$base/notes")" >>"$tmp/versions"
+	rm -rf "$root" "$early_root" "$tmp/image"
+}
+
+# archive DIRECTORY: as a cpio archive that does not depend on time or user.
+archive() {
+	(cd "$1" && find . -exec touch -hd @0 {} + && find . -mindepth 1 | sort | cpio -o -H newc -R 0:0 --reproducible --quiet)
+}
+
+# The functions that make a part are in its key.
+kernel_key=$(key_files "$TOP/scripts/kernel.sh")
+base=$CACHE/guestroot-$(key "$(declare -f make_root alternative newer_ethtool)" "${packages[@]}" "$ethtool_suite")
+kselftest=$CACHE/kselftest-$(key "$(declare -f make_kselftest)" "$kernel_key" "$(key_files "$here/remote_agent.py")")
+where=$CACHE/guest-$flavour-$(key "$(declare -f make_guest archive)" "$base" "$kselftest" "$kernel_key" \
+	"${modules[@]}" "$no_modules" "${early[@]}" "$applets" "$(key_files "${files[@]}")")
+
+if [[ ! -d $where ]]; then
+	[[ ${RAVB_TOOLBOX:-} == 1 ]] || exec "$TOP/scripts/tb" "$TOP/scripts/${0##*/}" "$flavour" ${action:+"$action"}
+	lock "guest-$flavour"
+	if [[ ! -d $where ]]; then
+		kernel=$("$TOP/scripts/kernel.sh" "$flavour" --print)
+		# shellcheck source=/dev/null
+		. "$kernel/versions"
+		lock guest-parts
+		if [[ ! -d $kselftest ]]; then
+			tmp=$(new_part kselftest)
+			step "Python libraries of the kernel's tests" make_kselftest "$tmp"
+			mv -T "$tmp" "$kselftest"
+		fi
+		if [[ ! -d $base ]]; then
+			tmp=$(new_part guestroot)
+			step "guest: ${#packages[@]} arm64 packages and what they need" make_root "$tmp"
+			say "$(cat "$tmp/notes")"
+			mv -T "$tmp" "$base"
+		fi
+		tmp=$(new_part "guest-$flavour")
+		step "guest: root image for $release" make_guest "$tmp" "$kernel" "$base" "$kselftest"
+		mv -T "$tmp" "$where"
+		prune guestroot "$base"
+		prune kselftest "$kselftest"
+		prune "guest-$flavour" "$where"
+		say "guest: ready after $SECONDS s, root image $(($(stat -c %s "$where/root.img") >> 20)) MB: $where"
+	fi
+fi
+[[ $action != --print ]] || printf '%s\n' "$where"

@@ -1,0 +1,118 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Debian's arm64 kernel of one flavour, from its packages and otherwise untouched: what scripts/guest.sh boots and
+# scripts/sdk.sh builds for.
+#
+#   scripts/kernel.sh [stock|16k|rt]            fetch and unpack it
+#   scripts/kernel.sh [stock|16k|rt] --print    the same, and print its directory
+#   scripts/kernel.sh --source-package [FLAVOUR] fetch the matching source package and print its path
+#
+# In the directory: vmlinuz, config (as shipped), Module.symvers, modules/lib/modules/<release>, and
+# "versions": shell assignments flavour=, release=, version=, source=.
+
+. "$(dirname "$0")/common.sh"
+
+# What everything was verified with. A mirror keeps one version of a suite: when this one is gone the newest is taken,
+# and said.
+pinned=7.3.4-1~bpo13+1
+
+flavour=stock action=
+for arg in "$@"; do
+	case $arg in
+	stock | 16k | rt) flavour=$arg ;;
+	--print | --source-package) action=$arg ;;
+	*) die "unknown argument '$arg' (see the head of $0)" ;;
+	esac
+done
+case $flavour in
+stock) suffix=arm64 ;;
+16k) suffix=arm64-16k ;;
+rt) suffix=rt-arm64 ;;
+esac
+
+where=$CACHE/kernel-$flavour-$(key "$pinned" "$suffix" 3)
+
+# package_file PACKAGE:ARCH VERSION: fetch it unless the cache has it, and print its path.
+package_file() {
+	local package=${1%:*} arch=${1#*:} file
+	file=$CACHE/debs/${package}_${2/:/%3a}_$arch.deb
+	if [[ ! -s $file ]]; then
+		mkdir -p "$CACHE/debs/partial"
+		(cd "$CACHE/debs" && apt-get -q download "$package:${arch/all/amd64}=$2") >&2
+	fi
+	printf '%s\n' "$file"
+}
+
+choose() {
+	local meta=linux-image-$suffix:arm64
+	version=$(apt-cache madison "$meta" | awk -v pin="$pinned" '$3 == pin { print pin; exit }')
+	if [[ -z $version ]]; then
+		version=$(apt-cache madison "$meta" | awk -v suite="$SUITE-backports/" 'index($0, suite) { print $3; exit }')
+		[[ -n $version ]] || return 1
+		say "the mirror no longer has kernel $pinned: taking $version, the newest of $SUITE-backports"
+	fi
+	release=$(apt-cache show "$meta=$version" | sed -n 's/^Depends:.*linux-image-\([0-9][^ ]*\) .*/\1/p')
+	source=linux-source-$(sed -E 's/^([0-9]+\.[0-9]+).*/\1/' <<<"$version")
+	[[ -n $release ]]
+}
+
+fetch_packages() {
+	local part
+	for part in binary modules base headers; do
+		package_file "linux-$part-$release:arm64" "$version" || return
+	done
+}
+
+make_kernel() {
+	local tmp=$1 part
+	choose || { apt-get -q update && choose; } || die "the mirror has no linux-image-$suffix"
+	if ! fetch_packages; then
+		# The list of packages may be older than the mirror.
+		apt-get -q update
+		choose && fetch_packages
+	fi
+	mkdir "$tmp/deb"
+	for part in binary modules base headers; do
+		dpkg-deb -x "$(package_file "linux-$part-$release:arm64" "$version")" "$tmp/deb"
+	done
+	mkdir -p "$tmp/modules/lib/modules"
+	mv "$tmp/deb/usr/lib/modules/$release" "$tmp/modules/lib/modules/"
+	cd "$tmp/modules/lib/modules/$release"
+	mv vmlinuz config "$tmp/"
+	# System.map is only a note that says where the real one is; device trees of other boards are 120 MB.
+	find dtb -mindepth 1 -maxdepth 1 ! -name renesas -exec rm -r {} +
+	rm -f System.map build source
+	mv "$tmp/deb/usr/src/linux-headers-$release/Module.symvers" "$tmp/"
+	rm -rf "$tmp/deb"
+	depmod -b "$tmp/modules" "$release"
+	printf '%s=%q\n' flavour "$flavour" release "$release" version "$version" source "$source" >"$tmp/versions"
+}
+
+enter_toolbox() { [[ ${RAVB_TOOLBOX:-} == 1 ]] || exec "$TOP/scripts/tb" "$TOP/scripts/${0##*/}" "$flavour" ${action:+"$action"}; }
+
+if [[ ! -f $where/versions ]]; then
+	enter_toolbox
+	lock "kernel-$flavour"
+	if [[ ! -f $where/versions ]]; then
+		tmp=$(new_part kernel-"$flavour")
+		step "Debian's arm64 kernel ($flavour)" make_kernel "$tmp"
+		mv -T "$tmp" "$where"
+		# shellcheck source=/dev/null
+		. "$where/versions"
+		say "kernel $release, package version $version"
+	fi
+fi
+case $action in
+--print) printf '%s\n' "$where" ;;
+--source-package)
+	# shellcheck source=/dev/null
+	. "$where/versions"
+	file=$CACHE/debs/${source}_${version/:/%3a}_all.deb
+	if [[ ! -s $file ]]; then
+		enter_toolbox
+		lock linux-source
+		[[ -s $file ]] || step "source of kernel $version" package_file "$source:all" "$version"
+	fi
+	printf '%s\n' "$file"
+	;;
+esac
