@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * tcpblast - sends to a TCP sink as fast as it goes, in calls of 64 KiB
+ *
+ * After the given time it ends its side and waits for the other side to do so too, by which it has
+ * taken everything. Prints one line:
+ *
+ *   bytes=N ns=N mbit=N
+ */
+#include <inttypes.h>
+
+#include "tool.h"
+
+static void usage(void)
+{
+	fputs("usage: tcpblast HOST PORT MILLISECONDS\n"
+	      "e.g.   tcpblast 10.77.0.2 9 1000\n", stderr);
+	exit(2);
+}
+
+int main(int argc, char **argv)
+{
+	static uint8_t data[CALL + PATTERN];
+	uint64_t start, end, ns, bytes = 0;
+	unsigned int port;
+	ssize_t len;
+	int fd;
+
+	if (argc != 4)
+		usage();
+	port = number("PORT", argv[2], 1, 65535);
+	end = number("MILLISECONDS", argv[3], 1, 3600000) * 1000000;
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = i % PATTERN;
+	fd = open_socket(argv[1], port, SOCK_STREAM, 0, 0);
+	start = now_ns();
+	end += start;
+	do {
+		len = send(fd, data + bytes % PATTERN, CALL, MSG_NOSIGNAL);
+		if (len < 0)
+			err(1, "send");
+		bytes += (uint64_t)len;
+	} while (now_ns() < end);
+	if (shutdown(fd, SHUT_WR))
+		err(1, "shutdown");
+	do {
+		len = recv(fd, data, sizeof(data), 0);
+		if (len < 0)
+			err(1, "waiting for the other side to end");
+	} while (len);
+	ns = now_ns() - start;
+	printf("bytes=%" PRIu64 " ns=%" PRIu64 " mbit=%.1f\n", bytes, ns, mbit(bytes, ns));
+	return 0;
+}
