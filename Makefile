@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# What people type. kbuild itself reads Kbuild, which sits beside this file and takes precedence there.
+# Each target sets up what it needs first; a warm set-up takes well under a second.
+
+# Options of `make run`, `make vm` and `make shell`; see README.md.
+OPTIONS := RUN DRIVER CHIP CPUS KERNEL ICOUNT SHIFT SEED MEM PEER PORTS FILES PCAP TRACE APPEND TWIN V TIMEOUT \
+	   CASE TESTS SEEDS KDIR
+export $(OPTIONS)
+
+TB := scripts/tb
+
+.PHONY: help run check vm shell bench twin-check sdk modules lint clean
+help:
+	@sed -n 's/^## //p' Makefile
+
+## make run     boot the board with the driver, link up, ping, iperf3 both ways, the knobs: one table
+run: board
+	@$(TB) python3 scripts/run.py
+
+## make check   all tests; last line `N passed, N failed, N skipped` (TESTS='name …': some of them)
+check: board
+	@$(TB) python3 scripts/check.py $(TESTS)
+
+## make vm RUN='…'   boot, load the driver, run the command in the guest
+vm: board
+	@$(TB) python3 scripts/vm.py
+
+## make shell   the same, interactive
+shell: board
+	@$(TB) python3 scripts/vm.py shell
+
+## make bench CASE=livelock   figures in virtual time: table, JSON, plot in build/bench/
+bench: board
+	@$(TB) python3 scripts/bench.py $(CASE)
+
+## make twin-check   the model's own tests
+twin-check: board
+	@$(TB) python3 scripts/check.py twin fuzz
+
+## make sdk     only the set-up: toolbox, emulator, guest, kernel SDK
+sdk: board
+	@scripts/sdk.sh
+
+.PHONY: board
+board:
+	@scripts/setup.sh
+
+clean:
+	rm -rf build
