@@ -1,0 +1,542 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""All tests of this repository, or some of them.
+
+  check.py [-l] [-j N] [-v] [SUITE[:TEST,TEST...]]...
+
+A SUITE is a name or a pattern (oracle-*); what follows the colon selects in the suites that run
+tests/ in a guest. Each check is one line as it ends, with its suite; the last line is
+
+  N passed, N failed, N skipped
+
+An expected failure (xfail: a known fault of the driver under test that was seen as expected) is
+counted as passed and listed by its number at the end. The exit status is 0 only if something ran
+and nothing failed. -l lists the suites, -v shows what the tests print.
+"""
+
+import argparse
+import collections
+import fnmatch
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parent.parent
+BUILD = TOP / "build"
+LOGS = BUILD / "check"
+TIMES = LOGS / "times.json"
+sys.path.insert(0, str(TOP / "tests/trace"))
+
+CHIPS = ("gbeth", "gen2", "gen3", "gen4", "rzv2m")
+PASS, FAIL, SKIP, XFAIL = "ok", "FAIL", "skip", "xfail"
+
+
+@dataclass
+class Result:
+    """One check."""
+
+    suite: str
+    name: str
+    status: str
+    why: str = ""
+    detail: list = field(default_factory=list)
+
+
+class Report:
+    """Collects results from the suites' threads and prints them as they come."""
+
+    def __init__(self, verbose: bool):
+        self.results = []
+        self.verbose = verbose
+        self._lock = threading.Lock()
+
+    def add(self, result: Result) -> None:
+        with self._lock:
+            self.results.append(result)
+            why = f"  # {result.why}" if result.why else ""
+            print(f"{result.status:<5} {result.suite}  {result.name}{why}", flush=True)
+            if result.status == FAIL or self.verbose:
+                for line in result.detail:
+                    print(f"      | {line}", flush=True)
+
+    def say(self, text: str) -> None:
+        with self._lock:
+            print(f"# {text}", flush=True)
+
+
+class Children:
+    """The processes that were started, so that an interrupt leaves none behind."""
+
+    def __init__(self):
+        self._all = set()
+        self._lock = threading.Lock()
+
+    def start(self, command: list, **kwargs) -> subprocess.Popen:
+        with self._lock:
+            child = subprocess.Popen(command, start_new_session=True, stdin=subprocess.DEVNULL,
+                                     **kwargs)
+            self._all.add(child)
+        return child
+
+    def done(self, child: subprocess.Popen) -> None:
+        with self._lock:
+            self._all.discard(child)
+
+    def end(self) -> None:
+        with self._lock:
+            for child in self._all:
+                self.kill(child)
+
+    @staticmethod
+    def kill(child: subprocess.Popen) -> None:
+        try:
+            os.killpg(child.pid, signal.SIGTERM)
+        except ProcessLookupError:
+            pass
+
+
+CHILDREN = Children()
+
+
+def run_lines(command: list, log: Path, limit: float, env: dict = None, cwd: Path = TOP,
+              take=lambda line: None) -> tuple:
+    """Runs @command, gives each line of its output to @take; (status, last lines of stderr).
+
+    Everything goes to @log as well. A None in @env removes the variable. The status is "timeout" after @limit seconds.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    errors = log.with_suffix(".err")
+    environment = {k: v for k, v in {**os.environ, **(env or {})}.items() if v is not None}
+    with open(errors, "w+", encoding="utf-8", errors="replace") as err, \
+            open(log, "w", encoding="utf-8", errors="replace") as out:
+        child = CHILDREN.start(command, stdout=subprocess.PIPE, stderr=err, text=True,
+                               errors="replace", cwd=cwd, env=environment)
+        expired = threading.Event()
+
+        def expire():
+            expired.set()
+            CHILDREN.kill(child)
+
+        timer = threading.Timer(limit, expire)
+        timer.start()
+        try:
+            for line in child.stdout:
+                out.write(line)
+                take(line.rstrip("\r\n"))
+            status = child.wait()
+        finally:
+            timer.cancel()
+            CHILDREN.done(child)
+        err.seek(0)
+        tail = err.read().splitlines()[-25:]
+    return ("timeout" if expired.is_set() else status), tail
+
+
+# Guests
+
+def vm(run: str, log: Path, limit: float, take=lambda line: None, **options) -> tuple:
+    """One boot of the board: RUN=@run with @options of `make vm`."""
+    # Nothing of the caller's environment decides what a test does.
+    clean = dict.fromkeys(("RUN", "CHIP", "CPUS", "KERNEL", "ICOUNT", "SHIFT", "SEED", "MEM",
+                           "PEER", "PORTS", "FILES", "PCAP", "TRACE", "APPEND", "TWIN", "V",
+                           "TIMEOUT", "LINK", "NAME"))
+    env = clean | {k: str(v) for k, v in options.items() if v is not None} | \
+        {"RUN": run, "TIMEOUT": str(int(limit)), "NAME": log.stem}
+    return run_lines([sys.executable, str(TOP / "scripts/vm.py")], log, limit + 30, env, take=take)
+
+
+class Ktap:
+    """Reads what tests/run.py prints, and reports each case."""
+
+    CASE = re.compile(r"^    (not )?ok \d+ (\S+)(?: # (SKIP|XFAIL) ?(.*))?$")
+    FILE = re.compile(r"^(not )?ok \d+ (\S+)(?: # (.*))?$")
+    PLAN = re.compile(r"^    1\.\.(\d+)(?: # SKIP (.*))?$")
+
+    def __init__(self, suite: str, report: Report):
+        self.suite = suite
+        self.report = report
+        self.detail = []
+        self.files = 0
+        self.planned_files = 0
+        self.planned = self.seen = self.failed = 0
+        self.times = {}
+
+    def take(self, line: str) -> None:
+        if found := self.CASE.match(line):
+            bad, name, how, why = found.groups()
+            status = FAIL if bad else {"SKIP": SKIP, "XFAIL": XFAIL}.get(how, PASS)
+            self.seen += 1
+            self.failed += status == FAIL
+            self.report.add(Result(self.suite, name, status, why or "", self.detail))
+            self.detail = []
+        elif found := self.PLAN.match(line):
+            self.planned, self.seen, self.failed = int(found[1]), 0, 0
+            if found[2]:
+                self.report.add(Result(self.suite, "library", FAIL, found[2]))
+                self.failed = 1
+        elif found := re.match(r"^1\.\.(\d+)$", line):
+            self.planned_files = int(found[1])
+        elif found := self.FILE.match(line):
+            bad, name, why = found.groups()
+            self.files += 1
+            if self.seen != self.planned:
+                self._broken(name, f"{self.seen} of {self.planned} cases ended; {why or ''}")
+            elif bad and not self.failed:
+                self._broken(name, why or "failed outside its cases")
+            self.planned = self.seen = self.failed = 0
+            self.detail = []
+        elif found := re.match(r"^# duration: (\S+) ([\d.]+) s", line):
+            self.times[found[1]] = float(found[2])
+        elif line.startswith("    "):
+            self.detail.append(line[4:].removeprefix("# "))
+
+    def _broken(self, name: str, why: str) -> None:
+        self.report.add(Result(self.suite, name, FAIL, why, self.detail[-40:]))
+
+    def end(self, status, tail: list) -> None:
+        """The guest has ended."""
+        if self.files < self.planned_files or not self.planned_files:
+            self.report.add(Result(
+                self.suite, "guest", FAIL, f"ended early (status {status}): "
+                f"{self.files} of {self.planned_files} test files done", self.detail[-40:] + tail))
+        elif status not in (0, 1):
+            self.report.add(Result(self.suite, "guest", FAIL, f"status {status}", tail))
+        elif status == 1 and not any(r.status == FAIL and r.suite == self.suite
+                                     for r in self.report.results):
+            # All cases passed, but something the runner watches for did happen.
+            self.report.add(Result(self.suite, "guest", FAIL, "; ".join(tail[-1:]) or "status 1",
+                                   tail))
+        if self.times:
+            slow = sorted(self.times.items(), key=lambda kv: -kv[1])
+            self.report.say(f"{self.suite}: guest seconds, slowest first: " +
+                            ", ".join(f"{n} {t:.1f}" for n, t in slow))
+
+
+# Suites: functions of (name, report, selection).
+
+def oracle(chip: str, **options):
+    """tests/ in a guest."""
+    def suite(name: str, report: Report, selection: list) -> None:
+        tests = selection or options.get("tests", [])
+        ktap = Ktap(name, report)
+        settings = {"ICOUNT": 1, "PEER": "port", "MEM": "1G", **options.get("vm", {})}
+        status, tail = vm(" ".join(["python3 tests/run.py", *tests]), LOGS / f"{name}.log",
+                          options.get("limit", 900), ktap.take, CHIP=chip, FILES="tests",
+                          **settings)
+        ktap.end(status, tail)
+    return suite
+
+
+def trace(chip: str):
+    """Register accesses of probe, open and close against tests/trace/sequences.py."""
+    def suite(name: str, report: Report, _selection: list) -> None:
+        import compare
+        import sequences
+        path = LOGS / f"{name}.trace"
+        path.unlink(missing_ok=True)
+        board = {}
+
+        def take(line: str) -> None:
+            key, _, value = line.partition("=")
+            board[key] = value
+
+        status, tail = vm("tests/trace/drive.sh", LOGS / f"{name}.log", 120, take, CHIP=chip,
+                          FILES="tests", ICOUNT=1, PEER="model", TRACE=path)
+        if status or "done" not in board:
+            report.add(Result(name, "guest", FAIL, f"status {status}", tail))
+            return
+        delays = 0
+        if chip in sequences.DELAY_CHIPS:
+            explicit = "rx" in board or "tx" in board
+            mode = board["phy_mode"]
+            if int(board.get("rx", "0")) or (not explicit and mode in ("rgmii-id", "rgmii-rxid")):
+                delays |= sequences.RDM
+            if int(board.get("tx", "0")) or (not explicit and mode in ("rgmii-id", "rgmii-txid")):
+                delays |= sequences.TDM
+        given = sequences.Board(board["mac"], 10 ** 9 * 2 ** 20 // int(board.get("rate", "1")),
+                                delays, board["no_ether_link"] == "1")
+        with open(path, encoding="utf-8") as lines:
+            seen = compare.read_trace(lines)
+        between = sequences.interludes(chip)
+        for phase, accesses, steps in (
+                ("probe", _until_open(seen[""]), sequences.probe(chip, given)),
+                ("open", seen.get("open", []),
+                 sequences.open_(chip, given) + sequences.link_up(chip, given)),
+                ("close", seen.get("close", []), sequences.close(chip, given))):
+            difference = compare.compare(accesses, steps, between)
+            count = f"{len(accesses)} accesses, {len(steps)} steps"
+            if difference:
+                report.add(Result(name, phase, FAIL, count, difference.splitlines()))
+            else:
+                report.add(Result(name, phase, PASS, count))
+    return suite
+
+
+def _until_open(accesses: list) -> list:
+    """Of what came before the first mark: the probe, which ends in the second reset mode.
+
+    The guest may have brought the port up and down since.
+    """
+    resets = [n for n, a in enumerate(accesses)
+              if a.kind == "W" and a.reg == "CCC" and a.value & 3 == 0]
+    if not resets:
+        return accesses
+    end = resets[0] + 1
+    while end < len(accesses) and accesses[end].reg == "CSR":
+        end += 1
+    return accesses[:end]
+
+
+# Tests whose runs together use every register that a driver uses.
+COVERING = ("link.reported", "link.unplug_replug", "csum.sent.*", "csum.toggled_while_down", "stats",
+            "promisc", "rings.overrun", "jumbo.datagrams.*", "timestamping", "phc", "errors",
+            "ping.small.*")
+
+
+def coverage(chip: str):
+    """Every register that drivers use was used in a run of the tests."""
+    def suite(name: str, report: Report, _selection: list) -> None:
+        import coverage as wanted
+        path = LOGS / f"{name}.trace"
+        path.unlink(missing_ok=True)
+        status, tail = vm(" ".join(["python3 tests/run.py", *COVERING]), LOGS / f"{name}.log", 600,
+                          CHIP=chip, FILES="tests", ICOUNT=1, PEER="port", TRACE=path)
+        if not path.exists():
+            report.add(Result(name, "guest", FAIL, f"no trace; status {status}", tail))
+            return
+        with open(path, encoding="utf-8") as lines:
+            found = wanted.used(lines)
+        path.unlink()
+        listing = [f"{reg:<7} {n[0]:8} reads {n[1]:8} writes"
+                   for reg, n in sorted(found.items()) if "+" not in reg]
+        (LOGS / f"{name}.list").write_text("\n".join(listing) + "\n", encoding="utf-8")
+        lacking = wanted.missing(chip, found)
+        count = sum(len(kinds) for _, kinds, chips in wanted.REGISTERS if chip in chips)
+        why = f"{count - len(lacking)} of {count} register uses seen, {len(listing)} registers; " \
+              f"list in {(LOGS / name).relative_to(TOP)}.list"
+        report.add(Result(name, "registers", FAIL if lacking else PASS, why,
+                          [f"never seen: {', '.join(lacking)}", *listing]))
+    return suite
+
+
+DETERMINISM = """
+set -e
+ping -c 20 -i 0.01 -s 1400 $REMOTE_V4
+ping -6 -c 5 -i 0.01 $REMOTE_V6
+twinctl flood payload=1472 rate=line for=20ms
+twinctl flood size=64 count=3000
+ip link set dev $NETIF down
+ip link set dev $NETIF up
+until [[ $(cat /sys/class/net/$NETIF/carrier) == 1 ]]; do sleep 0.01; done
+ping -c 3 -i 0.01 $REMOTE_V4
+twinctl now
+cat /proc/uptime /proc/interrupts /proc/net/snmp
+ip -s -s link show dev $NETIF
+dmesg | md5sum
+"""
+
+
+def determinism(name: str, report: Report, _selection: list) -> None:
+    """The same run twice: the same output and the same wire, byte for byte. Another seed: not."""
+    seen = []
+    for n, seed in enumerate((1, 1, 2)):
+        stem = f"{name}-{n}"
+        pcap = LOGS / f"{stem}.pcap"
+        pcap.unlink(missing_ok=True)
+        status, tail = vm(DETERMINISM, LOGS / f"{stem}.log", 180, CHIP="gbeth", ICOUNT=1,
+                          PEER="model", PCAP=pcap, SEED=seed)
+        if status or not pcap.exists():
+            report.add(Result(name, f"run {n + 1}", FAIL, f"status {status}", tail))
+            return
+        seen.append(((LOGS / f"{stem}.log").read_bytes(), pcap.read_bytes()))
+    for what, i in (("output", 0), ("pcap", 1)):
+        same = seen[0][i] == seen[1][i]
+        size = f"{len(seen[0][i])} and {len(seen[1][i])} bytes"
+        report.add(Result(name, f"same {what}", PASS if same else FAIL, size))
+    differs = seen[0][1] != seen[2][1]
+    report.add(Result(name, "other seed, other pcap", PASS if differs else FAIL,
+                      "what is compared does depend on the run"))
+
+
+def trace_selftest(name: str, report: Report, _selection: list) -> None:
+    """The comparison itself."""
+    unittests(name, report, TOP / "tests/trace/selftest.py")
+
+
+def unittests(name: str, report: Report, path: Path) -> None:
+    """A Python unittest file."""
+    log = LOGS / f"{name}.log"
+    status, tail = run_lines([sys.executable, str(path), "-v"], log, 120)
+    ran = 0
+    for line in log.with_suffix(".err").read_text(encoding="utf-8").splitlines():
+        if found := re.match(r"^(test\w+) \(.*\.\.\. (ok|FAIL|ERROR|skipped(.*))$", line):
+            ran += 1
+            kind = PASS if found[2] == "ok" else SKIP if found[3] else FAIL
+            report.add(Result(name, found[1], kind, (found[3] or "").strip(" '"),
+                              tail if kind == FAIL else []))
+    if status not in (0, 1) or not ran:
+        report.add(Result(name, path.name, FAIL, f"status {status}, {ran} tests", tail))
+
+
+def cargo(*arguments: str, limit: float = 900):
+    """cargo test in the model's crate."""
+    def suite(name: str, report: Report, selection: list) -> None:
+        seen = []
+        blocks = collections.defaultdict(list)
+        block = None
+
+        def take(line: str) -> None:
+            nonlocal block
+            if found := re.match(r"^test (.+?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)(.*)$",
+                                 line):
+                seen.append((found[1], found[2], found[3].strip(", ")))
+            elif found := re.match(r"^---- (\S+) stdout ----$", line):
+                block = found[1]
+            elif line.startswith(("failures:", "test result:")):
+                block = None
+            elif block:
+                blocks[block].append(line)
+
+        command = ["cargo", "test", "--offline", "--no-fail-fast", *arguments]
+        # With a network and no copy of the crates yet, cargo fetches them.
+        command.remove("--offline")
+        status, tail = run_lines([*command, *selection], LOGS / f"{name}.log", limit,
+                                 {"CARGO_TARGET_DIR": str(BUILD / "twin"),
+                                  "CARGO_TERM_COLOR": "never"},
+                                 TOP / "twin", take)
+        kinds = {"ok": PASS, "FAILED": FAIL, "ignored": SKIP}
+        for test, how, why in seen:
+            report.add(Result(name, test, kinds[how], why, blocks.get(test, [])))
+        if status and not any(how == "FAILED" for _, how, _ in seen):
+            report.add(Result(name, "cargo", FAIL, f"status {status}", tail))
+        elif not seen:
+            report.add(Result(name, "cargo", FAIL, "no test was run", tail))
+    return suite
+
+
+# With the peer on the host, on two CPUs and in wall-clock time.
+ON_HOST = ("probe", "link.reported", "ping", "vlan", "csum.sent.*", "csum.received.*",
+           "csum.stream.*", "stats", "promisc", "iperf", "jumbo.from_peer")
+
+SUITES = {
+    "twin": cargo(),
+    "trace-selftest": trace_selftest,
+    "determinism": determinism,
+    **{f"coverage-{c}": coverage(c) for c in CHIPS},
+    **{f"host-{c}": oracle(c, tests=ON_HOST, vm={"ICOUNT": None, "PEER": "host", "CPUS": 2})
+       for c in ("gbeth", "gen3")},
+    **{f"trace-{c}": trace(c) for c in CHIPS},
+    **{f"oracle-{c}": oracle(c) for c in CHIPS},
+}
+
+# Seconds where no earlier run has left its own: the longest are started first.
+GUESS = {"twin": 90, "oracle": 150, "trace": 10, "coverage": 60, "host": 60}
+
+
+def select(words: list) -> dict:
+    """{suite: tests selected in it}"""
+    if not words:
+        return {name: [] for name in SUITES}
+    chosen = {}
+    for word in words:
+        pattern, _, tests = word.partition(":")
+        names = [n for n in SUITES if fnmatch.fnmatchcase(n, pattern)]
+        if not names:
+            sys.exit(f"check.py: no suite {pattern!r}; there are: {' '.join(SUITES)}")
+        for name in names:
+            chosen.setdefault(name, []).extend(t for t in tests.split(",") if t)
+    return chosen
+
+
+def known_times() -> dict:
+    try:
+        return json.loads(TIMES.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+def run_suite(name: str, report: Report, selection: list) -> float:
+    start = time.monotonic()
+    before = len(report.results)
+    try:
+        SUITES[name](name, report, selection)
+        if not any(r.suite == name for r in report.results[before:]):
+            report.add(Result(name, name, FAIL, "the suite reported no check"))
+    except Exception as e:      # a broken suite is a failure like any other, not the end of all
+        import traceback
+        report.add(Result(name, name, FAIL, f"{type(e).__name__}: {e}",
+                          traceback.format_exc().splitlines()))
+    return time.monotonic() - start
+
+
+def summary(report: Report, took: dict, seconds: float) -> int:
+    counts = collections.Counter(r.status for r in report.results)
+    faults = collections.defaultdict(set)
+    for r in report.results:
+        if r.status == XFAIL:
+            faults[r.why.partition(";")[0]].add(r.suite.rpartition("-")[2])
+    print()
+    if faults:
+        print("Known faults of the driver under test, seen as expected:")
+        for why, chips in sorted(faults.items()):
+            print(f"  {why} [{' '.join(sorted(chips))}]")
+    skips = collections.Counter((r.why, r.suite) for r in report.results if r.status == SKIP)
+    if skips:
+        print("Skipped:")
+        for (why, suite), n in sorted(skips.items()):
+            print(f"  {n:3} {suite}: {why or 'no reason given'}")
+    failed = [r for r in report.results if r.status == FAIL]
+    if failed:
+        print("Failed:")
+        for r in failed:
+            print(f"  {r.suite}  {r.name}  {r.why}")
+    print("Seconds, slowest first: " + ", ".join(
+        f"{n} {t:.0f}" for n, t in sorted(took.items(), key=lambda kv: -kv[1])) +
+        f"; {seconds:.0f} in all")
+    passed = counts[PASS] + counts[XFAIL]
+    print(f"{passed} passed, {counts[FAIL]} failed, {counts[SKIP]} skipped", flush=True)
+    return 1 if counts[FAIL] or not passed else 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0],
+                                     usage=__doc__.splitlines()[2].strip())
+    parser.add_argument("-l", action="store_true", help="list the suites")
+    parser.add_argument("-j", type=int, default=min(2, os.cpu_count() or 1), metavar="N",
+                        help="suites at a time (default %(default)s)")
+    parser.add_argument("-v", action="store_true", help="show what the tests print")
+    parser.add_argument("suites", nargs="*", metavar="SUITE[:TEST,...]")
+    args = parser.parse_args()
+    if args.l:
+        print("\n".join(SUITES))
+        return 0
+    chosen = select(args.suites)
+    report = Report(args.v)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda n, _: (CHILDREN.end(), os._exit(128 + n)))
+    times = known_times()
+    order = sorted(chosen, key=lambda n: -times.get(n, GUESS.get(n.split("-")[0], 30)))
+    LOGS.mkdir(parents=True, exist_ok=True)
+    report.say(f"{len(order)} suites, {args.j} at a time, logs in {LOGS.relative_to(TOP)}/")
+    start = time.monotonic()
+    took = {}
+    with ThreadPoolExecutor(args.j) as pool:
+        running = {pool.submit(run_suite, n, report, chosen[n]): n for n in order}
+        for future in as_completed(running):
+            took[running[future]] = future.result()
+            report.say(f"{running[future]} took {future.result():.1f} s")
+    TIMES.write_text(json.dumps({**times, **{n: round(t, 1) for n, t in took.items()
+                                             if not chosen[n]}}, indent=1), encoding="utf-8")
+    return summary(report, took, time.monotonic() - start)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+
+"""iperf3 over TCP and UDP in both directions: data flows, and what is lost is said.
+
+These are checks that it works, with thresholds far below what any set-up reaches; how fast it is is
+the benchmarks' business.
+"""
+
+import json
+
+from lib.py import RavbEnv, KsftNamedVariant, ksft_eq, ksft_exit, ksft_ge, ksft_lt, ksft_pr, \
+    ksft_run, ksft_variants
+from lib.py import KsftFailEx, bkg, cmd, rand_port, wait_port_listen
+
+SECONDS = 2
+TCP_MIN_MBPS = 20
+UDP_MBPS = 10
+UDP_MAX_LOSS = 1.0
+
+
+def _run(cfg, ipver: str, to_port: bool, options: str) -> dict:
+    """One iperf3 run, server on the port's side; returns the report's end."""
+    tcp_port = rand_port()
+    # The far end is the client, so that one listening socket serves both directions.
+    with bkg(f"iperf3 -s -1 -p {tcp_port}", exit_wait=True):
+        wait_port_listen(tcp_port)
+        reverse = "" if to_port else "-R"
+        done = cmd(f"iperf3 -c {cfg.addr_v[ipver]} -p {tcp_port} -t {SECONDS} -J {reverse} "
+                   f"{options}", host=cfg.remote, fail=False, timeout=SECONDS + 40)
+    report = json.loads(done.stdout)
+    if "error" in report:
+        raise KsftFailEx(f"iperf3: {report['error']}")
+    return report["end"]
+
+
+DIRECTIONS = [KsftNamedVariant(f"v{v}_{d}", v, d == "rx") for v in "46" for d in ("rx", "tx")]
+
+
+@ksft_variants(DIRECTIONS)
+def tcp(cfg, ipver, to_port) -> None:
+    """A TCP stream for two seconds."""
+    cfg.require_cmd("iperf3", local=True, remote=True)
+    before = cfg.stats()
+    end = _run(cfg, ipver, to_port, "")
+    after = cfg.stats()
+    mbps = end["sum_received"]["bits_per_second"] / 1e6
+    again = end["sum_sent"].get("retransmits", 0)
+    ksft_pr(f"{mbps:.1f} Mbit/s, {again} retransmits")
+    ksft_ge(mbps, TCP_MIN_MBPS, "Mbit/s")
+    name = "rx_bytes" if to_port else "tx_bytes"
+    ksft_ge(after[name] - before[name], end["sum_received"]["bytes"], f"{name} carry the stream")
+    for name in ("rx_errors", "tx_errors"):
+        ksft_eq(after[name] - before[name], 0, name)
+
+
+@ksft_variants(DIRECTIONS)
+def udp(cfg, ipver, to_port) -> None:
+    """Datagrams at a rate that every set-up carries arrive, all but a few."""
+    cfg.require_cmd("iperf3", local=True, remote=True)
+    end = _run(cfg, ipver, to_port, f"-u -b {UDP_MBPS}M -l 1400")
+    got = end["sum_received"] if "sum_received" in end else end["sum"]
+    mbps = got["bits_per_second"] / 1e6
+    lost = end["sum"]["lost_percent"]
+    ksft_pr(f"{mbps:.2f} Mbit/s, {end['sum']['lost_packets']} of {end['sum']['packets']} lost, "
+            f"jitter {end['sum']['jitter_ms']:.3f} ms")
+    ksft_ge(mbps, UDP_MBPS * 0.9, "Mbit/s")
+    ksft_lt(lost, UDP_MAX_LOSS, "% lost")
+
+
+@ksft_variants([KsftNamedVariant("both_ways", 2)])
+def bidirectional(cfg, streams) -> None:
+    """Streams in both directions at once all move."""
+    cfg.require_cmd("iperf3", local=True, remote=True)
+    end = _run(cfg, "4", True, f"--bidir -P {streams}")
+    rates = [s["receiver"]["bits_per_second"] / 1e6 for s in end["streams"]]
+    ksft_pr("Mbit/s: " + " ".join(f"{r:.1f}" for r in rates))
+    ksft_eq(len(rates), 2 * streams, "streams")
+    ksft_ge(min(rates), 1, "slowest stream in Mbit/s")
+
+
+def main() -> None:
+    """Ksft boiler plate main"""
+    with RavbEnv(__file__) as cfg:
+        ksft_run([tcp, udp, bidirectional], args=(cfg,))
+    ksft_exit()
+
+
+if __name__ == "__main__":
+    main()

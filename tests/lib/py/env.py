@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-2.0
+
+"""The environment of a test case: the port, its peer, what they are, what they have counted."""
+
+import os
+import time
+from pathlib import Path
+
+from net.lib.py import KsftSkipEx, cmd, ethtool, ip, ksft_pr
+from drivers.net.lib.py import NetDrvEpEnv
+
+from .chips import chip_of, driver_of
+from .events import until
+from .packets import open_local, open_remote
+from .twin import Twin
+
+
+class RavbEnv(NetDrvEpEnv):
+    """NetDrvEpEnv for a port of this family.
+
+    chip    what the variant is expected to show
+    driver  "c" or "rs"
+    twin    the control page of the twin, or None on a board
+    """
+
+    def __init__(self, src_path):
+        super().__init__(src_path, nsim_test=False)
+        self.chip = chip_of(self.ifname)
+        self.driver = driver_of(self.ifname)
+        self.sysfs = Path("/sys/class/net") / self.ifname
+        self.device = (self.sysfs / "device").resolve()
+        self.mac = self.dev["address"]
+        self.remote_mac = self.remote_dev["address"]
+        self.twin = Twin.find(self.device)
+        ksft_pr(f"Chip: {self.chip.name}, peer: {self.env.get('PEER', 'board')}, "
+                f"cpus: {os.cpu_count()}, twin: {'yes' if self.twin else 'no'}")
+
+    def require_twin(self) -> Twin:
+        if self.twin is None:
+            raise KsftSkipEx("needs the twin's control page (orders to the device), "
+                             "which a board has not")
+        return self.twin
+
+    def require_stamps(self) -> None:
+        if not self.chip.hw_stamps:
+            raise KsftSkipEx(f"{self.chip.name} has no hardware timestamps and no PTP clock")
+
+    # Counters
+
+    def stats(self) -> dict:
+        """rtnl_link_stats64 of the port, flat: rx_packets, tx_bytes, rx_crc_errors, ..."""
+        return {f.name: int(f.read_text()) for f in (self.sysfs / "statistics").iterdir()}
+
+    def queue_stats(self) -> dict:
+        """ethtool -S of the port."""
+        out = {}
+        for line in ethtool(f"-S {self.ifname}").stdout.splitlines()[1:]:
+            name, _, value = line.strip().partition(": ")
+            out[name] = int(value)
+        return out
+
+    def irq_counts(self) -> dict:
+        """Interrupts of each of the port's lines, by the label's part after the device name."""
+        out = {}
+        for line in Path("/proc/interrupts").read_text().splitlines():
+            fields = line.split()
+            if fields and fields[-1].startswith(self.device.name):
+                counts = [int(n) for n in fields[1:] if n.isdigit()]
+                out[fields[-1].removeprefix(self.device.name)] = \
+                    sum(counts[:os.cpu_count()])
+        return out
+
+    # Packets
+
+    def local_packets(self, **kwargs):
+        """A raw socket on the port."""
+        return open_local(self.ifname, **kwargs)
+
+    def remote_packets(self, **kwargs):
+        """A raw socket on the peer's interface."""
+        return open_remote(self, **kwargs)
+
+    # State
+
+    def carrier(self) -> bool:
+        try:
+            return (self.sysfs / "carrier").read_text().strip() == "1"
+        except OSError:     # EINVAL: the interface is down
+            return False
+
+    def set_link(self, up: bool) -> None:
+        ip(f"link set dev {self.ifname} {'up' if up else 'down'}")
+
+    def resume(self, deadline: float = 15) -> None:
+        """Waits until traffic passes (again), then asks that it does so without loss.
+
+        The first answers may be missing: a neighbour entry that failed meanwhile is tried again
+        only after a second.
+        """
+        start = time.monotonic()
+        until(lambda: self.ping(count=1, wait=0.5, fail=False).ret == 0, deadline,
+              "an answered ping")
+        ksft_pr(f"traffic passes again after {time.monotonic() - start:.2f} s")
+        self.ping(count=5, wait=5)
+
+    def ping(self, count: int = 3, size: int = 56, host=None, ipver: str = "4",
+             options: str = "", fail: bool = True, wait: float = 2):
+        """@count answered echo requests from the port (or from @host) to the other end."""
+        dest = self.remote_addr_v[ipver] if host is None else self.addr_v[ipver]
+        return cmd(f"ping -{ipver} -q -n -c {count} -i 0.01 -W {wait} -s {size} {options} {dest}",
+                   host=host, fail=fail, timeout=60)

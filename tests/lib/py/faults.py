@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0
+
+"""The known faults of the C driver, and how a test expects them.
+
+A check states what is right and what the fault makes of it. For a driver without the fault only the
+right outcome passes. For the C driver exactly the faulty outcome is expected (XFAIL with the
+fault's id); the right outcome then fails as "fault gone", so that the table stays true, and
+anything else fails as well.
+"""
+
+from dataclasses import dataclass
+
+from net.lib.py import KsftFailEx, KsftXfailEx, ksft_pr
+
+ALL = ("gbeth", "gen2", "gen3", "gen4", "rzv2m")
+RCAR = ("gen2", "gen3", "gen4", "rzv2m")
+GPTP = ("gen2", "rzv2m")        # clock runs only while the interface is up and in operation
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One fault of the C driver (B: from its code; R: from reports; T: found by these tests)."""
+
+    chips: tuple
+    what: str       # in one line, for the person who reads the report
+
+
+KNOWN_C_FAULTS = {
+    "B14": Fault(("gbeth",), "get_wol offers MagicPacket on a MAC that cannot wake"),
+    "B15": Fault(("gbeth",), "csum_offload_errors is another counter under a false name: "
+                             "bad checksums are not counted"),
+    "B16": Fault(RCAR, "hwtstamp tx_type OFF is ignored: packets are stamped all the same"),
+    "B16g": Fault(("gbeth",), "hwtstamp settings are accepted by a MAC that cannot stamp"),
+    "B19": Fault(RCAR, "an external timestamp event carries 32 bits of nanoseconds, not the time"),
+    "B20": Fault(RCAR, "periodic output refuses an absolute start later than 4.3 s of the clock"),
+    "B21": Fault(RCAR, "adjtime and settime lose the time between capture and load"),
+    "B22": Fault(ALL, "an MTU change reprograms the MAC and loses promiscuous mode"),
+    "B22r": Fault(ALL, "a ring size change reprograms the MAC and loses promiscuous mode"),
+    "T1": Fault(RCAR, "the slot of a damaged frame keeps that frame's size: a longer frame in it "
+                      "is cut, its rest taken for another frame"),
+    "B13": Fault(("gen2",), "suspend with Wake on LAN fails half way and leaves the port dead"),
+    "B29": Fault(ALL, "rx_bytes counts other bytes than the frame's own"),
+    "PHC": Fault(RCAR, "the PTP clock is gone while the interface is down"),
+    "B5.2": Fault(GPTP, "a ring size change unregisters the PTP clock under its users"),
+    "SWTS": Fault(("gbeth",), "no software TX timestamps"),
+    "NOTS": Fault(("gbeth",), "ethtool -T claims no software RX timestamps either"),
+}
+
+
+class Verdict:
+    """What came out of a check that a known fault may touch."""
+
+    RIGHT = "right"
+    FAULTY = "faulty"
+    OTHER = "other"
+
+
+def verdict(cfg, fault_id: str, seen, right, faulty, comment: str = "") -> None:
+    """Judges @seen, where @right and @faulty are values, or predicates of a value.
+
+    Ends the test case by KsftXfailEx when the known fault is seen where it is expected, so it comes
+    last in its case.
+    """
+    fault = KNOWN_C_FAULTS[fault_id]
+
+    def matches(want) -> bool:
+        return bool(want(seen)) if callable(want) else seen == want
+
+    what = Verdict.RIGHT if matches(right) else \
+        Verdict.FAULTY if matches(faulty) else Verdict.OTHER
+    text = f"{comment or fault.what}: {seen!r}"
+    if cfg.driver == "c" and cfg.chip.name in fault.chips:
+        if what == Verdict.FAULTY:
+            raise KsftXfailEx(f"{fault_id}: {fault.what}; seen {seen!r}")
+        if what == Verdict.RIGHT:
+            raise KsftFailEx(f"fault gone: {fault_id} ({fault.what}) was expected of the C driver "
+                             f"on {cfg.chip.name}, and did not show: {text}")
+        raise KsftFailEx(f"neither right nor the known fault {fault_id}: {text}")
+    if what != Verdict.RIGHT:
+        raise KsftFailEx(f"{'fault ' + fault_id if what == Verdict.FAULTY else 'wrong'}: {text}")
+    ksft_pr(f"{fault_id} absent: {text}")

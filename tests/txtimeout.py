@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+
+"""A transmitter that gets stuck: the watchdog notices, and traffic resumes when it can."""
+
+import socket
+
+from lib.py import RavbEnv, ksft_disruptive, ksft_eq, ksft_exit, ksft_ge, ksft_pr, ksft_run
+from lib.py import defer, until
+from lib.py.events import KernelLog
+from lib.py.packets import ETH_P_TEST, eth
+
+WATCHDOG = 30   # seconds: the core's five, twice, and a slow machine
+
+
+def _fill(cfg) -> None:
+    """More frames than the TX ring holds, so that the queue stops."""
+    frame = eth(cfg.remote_mac, cfg.mac, ETH_P_TEST, bytes(100))
+    with cfg.local_packets() as sock:
+        sock.sock.setblocking(False)
+        sent = 0
+        try:
+            while sent < 200:
+                sock.sock.send(frame, socket.MSG_DONTWAIT)
+                sent += 1
+        except OSError:     # the qdisc or the socket's buffer is full as well
+            pass
+        ksft_ge(sent, 64, "frames until nothing more was taken")
+
+
+@ksft_disruptive
+def stuck_engine(cfg) -> None:
+    """The DMA engine stops fetching for a while: a timeout is counted, then traffic resumes."""
+    twin = cfg.require_twin()
+    before = cfg.stats()
+    defer(twin.stuck_tx, 0, False)
+    with KernelLog() as log:
+        twin.stuck_tx(0, True)
+        _fill(cfg)
+        until(lambda: cfg.stats()["tx_errors"] > before["tx_errors"], WATCHDOG, "a TX timeout")
+        line = log.wait("transmit timed out", 5)
+    ksft_pr(line)
+    twin.stuck_tx(0, False)
+    # The driver may find its next chance only at the next timeout.
+    until(lambda: cfg.ping(count=1, fail=False, wait=1).ret == 0, WATCHDOG, "traffic after it")
+    cfg.ping(count=20, wait=5)
+    ksft_pr(f"{cfg.stats()['tx_errors'] - before['tx_errors']} timeouts counted")
+
+
+@ksft_disruptive
+def lost_interrupt(cfg) -> None:
+    """A lost interrupt of an idle engine: the recovery rebuilds the rings, traffic resumes."""
+    twin = cfg.require_twin()
+    before = cfg.stats()
+    # Either line of a queue serves both directions.
+    lines = ("ch0", "ch18")
+    defer(twin.lose_irq, lines, 0)
+    twin.lose_irq(lines, 0xffffffff)
+    _fill(cfg)
+    until(lambda: cfg.stats()["tx_errors"] > before["tx_errors"], WATCHDOG, "a TX timeout")
+    twin.lose_irq(lines, 0)
+    until(lambda: cfg.ping(count=1, fail=False, wait=1).ret == 0, WATCHDOG, "traffic after it")
+    cfg.ping(count=20, wait=5)
+    ksft_eq(cfg.carrier(), True, "carrier after recovery")
+    ksft_pr(f"{cfg.stats()['tx_errors'] - before['tx_errors']} timeouts counted")
+
+
+@ksft_disruptive
+def down_while_stuck(cfg) -> None:
+    """A stuck port can be taken down, and works when brought up after the cause is gone."""
+    twin = cfg.require_twin()
+    defer(until, cfg.carrier, 15, "carrier")
+    defer(cfg.set_link, True)
+    defer(twin.stuck_tx, 0, False)
+    twin.stuck_tx(0, True)
+    _fill(cfg)
+    cfg.set_link(False)
+    twin.stuck_tx(0, False)
+    cfg.set_link(True)
+    until(cfg.carrier, 15, "carrier")
+    cfg.ping(count=20, wait=5)
+
+
+def main() -> None:
+    """Ksft boiler plate main"""
+    with RavbEnv(__file__) as cfg:
+        ksft_run([stuck_engine, lost_interrupt, down_while_stuck], args=(cfg,))
+    ksft_exit()
+
+
+if __name__ == "__main__":
+    main()

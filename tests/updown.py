@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+
+"""Down and up, unbind and bind, many times, under traffic: it works, and nothing leaks."""
+
+import re
+from pathlib import Path
+
+from lib.py import RavbEnv, LinkWatch, ksft_disruptive, ksft_eq, ksft_exit, ksft_lt, ksft_pr, \
+    ksft_run, ksft_true
+from lib.py import bkg, cmd, defer, ip, until
+
+CYCLES = 50
+BINDS = 20
+
+
+def _available_kib() -> int:
+    """Memory that is not in use, caches dropped."""
+    Path("/proc/sys/vm/drop_caches").write_text("3")
+    return int(re.search(r"MemAvailable:\s+(\d+)", Path("/proc/meminfo").read_text())[1])
+
+
+def _leak_check(cfg, before: int, cycles: int) -> None:
+    """Less memory is gone than one ring's buffers a cycle would take."""
+    gone = before - _available_kib()
+    ksft_pr(f"{gone} KiB less memory after {cycles} cycles")
+    ksft_lt(gone, 8192, "KiB of memory gone")
+
+
+@ksft_disruptive
+def down_up(cfg) -> None:
+    """Fifty times down and up under traffic from both ends; it flows again each time."""
+    defer(until, cfg.carrier, 15, "carrier")
+    defer(cfg.set_link, True)
+    total = 0.0
+    memory = None
+    options = "-q -n -i 0.005 -W 1 -s 400"
+    with bkg(f"ping {options} {cfg.addr_v['4']}", host=cfg.remote), \
+            bkg(f"ping {options} -I {cfg.addr_v['4']} {cfg.remote_addr_v['4']}"), \
+            LinkWatch(cfg.ifindex) as watch:
+        for n in range(CYCLES):
+            cfg.set_link(False)
+            ksft_eq(cfg.carrier(), False)
+            cfg.set_link(True)
+            total += watch.wait_carrier(True)
+            if n % 10 == 9:
+                cfg.ping(wait=5)
+            if n == 4:
+                memory = _available_kib()
+    ksft_pr(f"{CYCLES} cycles, carrier {total / CYCLES:.2f} s after up on average")
+    cfg.ping(wait=5)
+    _leak_check(cfg, memory, CYCLES - 5)
+
+
+@ksft_disruptive
+def down_up_at_once(cfg) -> None:
+    """Down right after up, before the PHY has a link, again and again."""
+    defer(until, cfg.carrier, 15, "carrier")
+    defer(cfg.set_link, True)
+    for _ in range(CYCLES):
+        cfg.set_link(True)
+        cfg.set_link(False)
+    cfg.set_link(True)
+    until(cfg.carrier, 15, "carrier")
+    cfg.ping(wait=5)
+
+
+def _bind(cfg, what: str) -> None:
+    Path("/sys/bus/platform/drivers", cfg.driver_name, what).write_text(cfg.device.name)
+
+
+def _port(cfg):
+    """The port's directory in /sys/class/net, once it is there."""
+    found = list((cfg.device / "net").glob("*"))
+    return found[0].name if found else None
+
+
+def _configure(cfg, ifname: str) -> None:
+    if ifname != cfg.ifname:
+        ip(f"link set dev {ifname} name {cfg.ifname}")
+    ip(f"addr replace {cfg.addr_v['4']}/24 dev {cfg.ifname}")
+    ip(f"-6 addr replace {cfg.addr_v['6']}/64 dev {cfg.ifname} nodad")
+    cfg.set_link(True)
+
+
+@ksft_disruptive
+def unbind_bind(cfg) -> None:
+    """Twenty times unbound while up and in use, and bound again."""
+    cfg.driver_name = (cfg.device / "driver").resolve().name
+
+    def restore():
+        if not (cfg.device / "driver").exists():
+            _bind(cfg, "bind")
+        _configure(cfg, until(lambda: _port(cfg), 10, "the port is back"))
+        until(cfg.carrier, 15, "carrier")
+
+    defer(restore)
+    memory = None
+    with bkg(f"ping -q -n -i 0.005 -W 1 {cfg.addr_v['4']}", host=cfg.remote):
+        for n in range(BINDS):
+            _bind(cfg, "unbind")
+            ksft_true(_port(cfg) is None, "the port is gone")
+            _bind(cfg, "bind")
+            _configure(cfg, until(lambda: _port(cfg), 10, "the port is back"))
+            until(cfg.carrier, 15, "carrier")
+            cfg.ping(count=1, wait=5)
+            if n == 4:
+                memory = _available_kib()
+    ksft_eq((cfg.sysfs / "address").read_text().strip(), cfg.mac, "address after the cycles")
+    _leak_check(cfg, memory, BINDS - 5)
+
+
+@ksft_disruptive
+def unbind_bind_down(cfg) -> None:
+    """Unbound and bound while down, which leaves the PHY and the MAC in reset."""
+    cfg.driver_name = (cfg.device / "driver").resolve().name
+
+    def restore():
+        if not (cfg.device / "driver").exists():
+            _bind(cfg, "bind")
+        _configure(cfg, until(lambda: _port(cfg), 10, "the port is back"))
+        until(cfg.carrier, 15, "carrier")
+
+    defer(restore)
+    for _ in range(BINDS):
+        until(lambda: _port(cfg), 10, "the port is back")
+        cfg.set_link(False)
+        _bind(cfg, "unbind")
+        _bind(cfg, "bind")
+    _configure(cfg, until(lambda: _port(cfg), 10, "the port is back"))
+    until(cfg.carrier, 15, "carrier")
+    cfg.ping(wait=5)
+
+
+def quiet(cfg) -> None:
+    """An idle port makes no interrupts of its own: no line was left asserted."""
+    def total():
+        return sum(cfg.irq_counts().values())
+
+    before = total()
+    cmd("sleep 1")
+    storm = total() - before
+    ksft_pr(f"{storm} interrupts in an idle second")
+    ksft_lt(storm, 100, "interrupts in an idle second")
+
+
+def main() -> None:
+    """Ksft boiler plate main"""
+    with RavbEnv(__file__) as cfg:
+        ksft_run([down_up, down_up_at_once, unbind_bind, unbind_bind_down, quiet], args=(cfg,))
+    ksft_exit()
+
+
+if __name__ == "__main__":
+    main()
