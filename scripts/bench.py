@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Measures drivers on the twin in virtual time: `make bench CASE=livelock [DRIVER='c rs']`.
+
+Writes build/bench/CASE.json (a list of rows), .txt (the table) and .svg (the plot). Every run is
+deterministic; SEEDS='1 2 3' are the samples (layout of the kernel's memory, the model's delays).
+"""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from ravbvm import Options, Vm, VmError
+from ravbvm.vm import explain
+
+TOP = Path(__file__).resolve().parents[1]
+GUEST = Path(__file__).resolve().parent / "bench"
+OUT = TOP / "build/bench"
+
+# What an access to the MAC costs a CPU of these SoCs is not published; these are plausible.
+CHARGED = "mmio_read_ns=150:mmio_write_ns=30:noncoherent=1"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """How the machine is made."""
+
+    name: str
+    title: str
+    shift: int
+    twin: str
+
+
+CONDITIONS = (
+    Condition("plain", "2 ns an instruction", 1, ""),
+    Condition("charged", "the same, MMIO charged, caches not coherent", 1, CHARGED),
+    Condition("slow", "4 ns an instruction", 2, ""),
+)
+
+POLICIES = {
+    "off": "off",
+    "coalesce": "coalescing only",
+    "threaded": "threaded only",
+    "both": "both (the driver's default)",
+}
+
+
+def rows_of(samples: list[dict], condition: Condition, driver: str) -> list[dict]:
+    """Median and extremes over seeds and repetitions."""
+    rows = []
+    for policy in POLICIES:
+        of_policy = [s for s in samples if s["policy"] == policy]
+        if not of_policy:
+            raise VmError(f"livelock: the guest measured nothing for policy {policy}")
+        figures = {
+            "udp_rx": ("Mbit/s", [s["mbit"] for s in of_policy]),
+            "interrupts": ("1/1000 datagrams", [1000 * s["interrupts"] / max(s["datagrams"], 1) for s in of_policy]),
+            "idle": ("ms", [s["idle_ns"] / 1e6 for s in of_policy]),
+        }
+        for metric, (unit, values) in figures.items():
+            for suffix, value in (("", median(values)), ("_min", min(values)), ("_max", max(values))):
+                rows.append(
+                    {
+                        "case": f"livelock-{condition.name}",
+                        "driver": driver,
+                        "chip": "gbeth",
+                        "cpus": 1,
+                        "policy": policy,
+                        "metric": metric + suffix,
+                        "value": round(value, 3),
+                        "unit": unit,
+                    }
+                )
+    return rows
+
+
+def livelock(drivers: list[str], seeds: list[int]) -> list[dict]:
+    rows = []
+    for driver in drivers:
+        for condition in CONDITIONS:
+            samples: list[dict] = []
+            for seed in seeds:
+                print(f"bench: livelock, {driver}, {condition.title}, seed {seed}", file=sys.stderr, flush=True)
+                options = Options(
+                    run="python3 /root/livelock.py",
+                    driver=driver,
+                    chip="gbeth",
+                    icount=True,
+                    shift=condition.shift,
+                    seed=seed,
+                    twin=condition.twin,
+                    files=[GUEST / "livelock.py"],
+                    timeout=600,
+                )
+                result = Vm(options).run()
+                if result.status:
+                    raise VmError(explain(result))
+                samples += [json.loads(line) for line in result.text.splitlines()]
+            rows += rows_of(samples, condition, driver)
+    return rows
+
+
+def value(rows: list[dict], condition: Condition, driver: str, policy: str, metric: str) -> float:
+    case = f"livelock-{condition.name}"
+    return next(
+        r["value"]
+        for r in rows
+        if (r["case"], r["driver"], r["policy"], r["metric"]) == (case, driver, policy, metric)
+    )
+
+
+def livelock_table(rows: list[dict], drivers: list[str]) -> str:
+    lines = [
+        "UDP receive, 1472-byte datagrams at 1 Gbit/s line rate, one CPU, virtual time.",
+        "Mbit/s of payload: median (least to most); interrupts per 1000 datagrams received.",
+    ]
+    for condition in CONDITIONS:
+        lines += ["", condition.title]
+        for driver in drivers:
+            for policy, title in POLICIES.items():
+                rate, low, high = (value(rows, condition, driver, policy, "udp_rx" + s) for s in ("", "_min", "_max"))
+                irqs = value(rows, condition, driver, policy, "interrupts")
+                lines.append(f"  {driver:<3} {title:<28} {rate:8.1f} ({low:.1f} to {high:.1f})  {irqs:8.1f}")
+            off, both = (value(rows, condition, driver, p, "udp_rx") for p in ("off", "both"))
+            ratio = f"{both / off:.0f}x" if off else "no datagram at all without"
+            lines.append(f"  {driver:<3} default against off: {ratio}")
+    return "\n".join(lines)
+
+
+def livelock_plot(rows: list[dict], drivers: list[str], path: Path) -> None:
+    """Bars by gnuplot: a group for each condition, a bar for each driver and policy."""
+    bars = [(driver, policy) for driver in drivers for policy in POLICIES]
+    data = ["condition\t" + "\t".join(f"{driver}: {POLICIES[policy]}" for driver, policy in bars)]
+    for condition in CONDITIONS:
+        values = (str(value(rows, condition, driver, policy, "udp_rx")) for driver, policy in bars)
+        data.append(f"{condition.name}\t" + "\t".join(values))
+    script = f"""
+set terminal svg size 900,420 font "sans,12"
+set output "{path}"
+set datafile separator tab
+set style data histogram
+set style histogram cluster gap 1
+set style fill solid 0.8 border -1
+set logscale y
+set yrange [1:2000]
+set ylabel "UDP received, Mbit/s"
+set key outside top center horizontal
+set grid ytics
+$rows << END
+{chr(10).join(data)}
+END
+plot for [i=2:{len(bars) + 1}] $rows using i:xtic(1) title columnheader(i)
+"""
+    subprocess.run(["gnuplot"], input=script, text=True, check=True)
+
+
+def main(arguments: list[str]) -> int:
+    case = arguments[0] if arguments else ""
+    if case != "livelock" or len(arguments) != 1:
+        raise VmError(f"CASE={case}: must be livelock")
+    drivers = (os.environ.get("DRIVER") or "c").split()
+    try:
+        seeds = [int(word) for word in (os.environ.get("SEEDS") or "1 2 3").split()]
+    except ValueError:
+        raise VmError(f"SEEDS={os.environ['SEEDS']}: must be numbers") from None
+    OUT.mkdir(parents=True, exist_ok=True)
+    rows = livelock(drivers, seeds)
+    (OUT / f"{case}.json").write_text(json.dumps(rows, indent=1) + "\n")
+    table = livelock_table(rows, drivers)
+    (OUT / f"{case}.txt").write_text(table + "\n")
+    livelock_plot(rows, drivers, OUT / f"{case}.svg")
+    print(table)
+    print(f"\n{OUT / case}.json, .txt, .svg")
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except VmError as error:
+        sys.exit(f"bench: {error}")
