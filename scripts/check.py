@@ -235,6 +235,31 @@ def oracle(chip: str, **options):
     return suite
 
 
+def fatal(chip: str, fault: str, test: str, death: str):
+    """A case in which the C driver's known fault kills the kernel: just that has to happen."""
+    def suite(name: str, report: Report, _selection: list) -> None:
+        kernel = BUILD / "vm" / f"{name}.log"
+        kernel.unlink(missing_ok=True)
+        seen = []
+        status, tail = vm(f"RAVB_FATAL={fault} python3 tests/run.py {test}", LOGS / f"{name}.log",
+                          300, seen.append, CHIP=chip, FILES="tests", ICOUNT=1, PEER="port")
+        dead = kernel.exists() and re.search(
+            death, kernel.read_text(encoding="utf-8", errors="replace"), re.DOTALL)
+        if dead:
+            report.add(Result(name, test, XFAIL, f"{fault}: {_what_of(fault)}"))
+        else:
+            ended = "fault gone: the case passed" if status == 0 else f"another end: {status}"
+            report.add(Result(name, test, FAIL, f"{fault}: {ended}", seen[-20:] + tail))
+    return suite
+
+
+def _what_of(fault: str) -> str:
+    """The fault in words, from the tests' table (which imports the kernel's library: not here)."""
+    table = (TOP / "tests/lib/py/faults.py").read_text(encoding="utf-8")
+    entry = re.search(rf'"{re.escape(fault)}": Fault\([^"]*((?:"[^"]*"\s*)+)\)', table)
+    return " ".join("".join(re.findall(r'"([^"]*)"', entry[1])).split()) if entry else ""
+
+
 def trace(chip: str):
     """Register accesses of probe, open and close against tests/trace/sequences.py."""
     def suite(name: str, report: Report, _selection: list) -> None:
@@ -428,6 +453,8 @@ ON_HOST = ("probe", "link.reported", "ping", "vlan", "csum.sent.*", "csum.receiv
 
 SUITES = {
     "twin": cargo(),
+    **{f"fatal-{c}": fatal(c, "B9", "txtimeout.freed_during_recovery",
+                           r"Unable to handle kernel .*ravb_start_xmit") for c in CHIPS},
     "trace-selftest": trace_selftest,
     "determinism": determinism,
     **{f"coverage-{c}": coverage(c) for c in CHIPS},

@@ -10,19 +10,23 @@
 
 packages=(
 	base-files base-passwd bash dash coreutils util-linux mount kmod procps psmisc mawk sed grep findutils hostname tar gzip
-	xz-utils zstd file perl-base busybox-static strace jq
+	xz-utils zstd perl-base busybox-static strace jq
 	iproute2 ethtool iputils-ping iputils-arping iperf3 socat tcpdump netcat-openbsd netsniff-ng linuxptp openssh-client
 	python3 python3-yaml python3-jsonschema bpftool trace-cmd
 	libc-bin libnuma1 liburing2 libmnl0 libelf1t64 libcap2 libaio1t64 libcap2-bin
 )
 # Trixie's ethtool cannot ask for --get-hwtimestamp-cfg, which the tree's tests use; this suite's can.
 ethtool_suite=forky
-# Of the kernel's modules; drivers of other hardware are most of the rest.
+# Of the kernel's modules, what concerns networks and file systems. Drivers of other hardware are most of the rest.
 modules=(
-	arch block crypto fs/{configfs,erofs,ext4,fuse,jbd2,nls,overlayfs,squashfs} lib net
-	drivers/{block,dca,firmware,i2c,net,pps,ptp,vhost,virtio} drivers/char/hw_random
+	arch block crypto fs/{configfs,erofs,ext4,fuse,jbd2,mbcache.ko.xz,nls,overlayfs,squashfs} lib net
+	drivers/{block,dca,firmware/qemu_fw_cfg.ko.xz,i2c/algos,net,pps/generators,ptp,vhost,virtio} drivers/char/hw_random
 )
-no_modules='/(wireless|wwan|can|fddi|ieee802154|mac802154|bluetooth|nfc|mac80211|rds|tipc|smc|ceph|9p|sunrpc|atm)/|/drivers/net/ethernet/(broadcom|cavium|chelsio|mellanox|marvell|qlogic|netronome|amazon|huawei|hisilicon|freescale|microsoft|pensando)/'
+no_modules='/(wireless|wwan|can|fddi|ieee802154|mac802154|bluetooth|nfc|mac80211|rds|tipc|smc|ceph|9p|sunrpc|atm)/|/test_[^/]*$'
+no_modules+='|^drivers/(net/(ethernet|usb|dsa|ipa|mhi.*)|block/(drbd|rbd|mtip32xx|aoe|xen.*)|vhost/vhost_(scsi|vdpa)|virtio/virtio_vdpa)[/.]'
+# The driver that this is about, and those of cards that QEMU emulates, to compare with.
+more_modules=(drivers/net/ethernet/{renesas,realtek,intel/{e1000,e1000e,igb}})
+
 # What has to be loaded before the root image can be mounted, without what that depends on.
 early=(virtio_blk loop erofs overlay)
 applets='insmod mkdir mount mv poweroff stty switch_root'
@@ -56,8 +60,10 @@ make_root() {
 	# The packages were mounted in there, in a namespace that is gone.
 	if mountpoint -q "$root/var/cache/apt/archives"; then die "the package cache is still mounted in $root"; fi
 	rm -rf "$root"/usr/share/{doc,man,info,locale,lintian,bug,bash-completion,perl5,gcc,gdb,i18n} "$root"/var/{cache,lib}/apt \
-		"$root"/var/lib/dpkg "$root"/usr/lib/{systemd,udev,gcc} "$root"/usr/lib/python3*/{idlelib,ensurepip,test,turtledemo} \
+		"$root"/var/lib/dpkg "$root"/usr/lib/{systemd,udev,gcc,valgrind} "$root"/usr/lib/*/gconv "$root"/usr/lib/python3*/{idlelib,ensurepip,test,turtledemo} \
 		"$root"/usr/share/{icons,pixmaps,applications,trace-cmd/python}
+	# Device nodes cannot be made by everyone, and the kernel makes them anyway.
+	rm -rf "${root:?}/dev"
 	mkdir -p "$root"/{proc,sys,dev,run,tmp,root,mnt,etc,var/tmp,var/log,var/cache}
 	cp "$root/usr/share/base-passwd/passwd.master" "$root/etc/passwd"
 	cp "$root/usr/share/base-passwd/group.master" "$root/etc/group"
@@ -139,9 +145,12 @@ make_guest() {
 	ln -s /proc/self/fd "$root/usr/lib/ravb/dev/fd"
 	for module in 0:stdin 1:stdout 2:stderr; do ln -s "fd/${module%:*}" "$root/usr/lib/ravb/dev/${module#*:}"; done
 	# Uncompressed: the image is compressed as a whole, and this way the emulated processor need not undo xz.
-	(cd "$from/kernel" && for module in "${modules[@]}"; do
-		[[ ! -d $module ]] || find "$module" -name '*.ko*'
-	done | { grep -Ev "$no_modules" || true; } | cpio -pdm --quiet "$to/kernel")
+	(
+		cd "$from/kernel"
+		# A flavour need not have all of them.
+		find "${modules[@]}" -name '*.ko*' 2>/dev/null | grep -Ev "$no_modules" || true
+		find "${more_modules[@]}" -name '*.ko*'
+	) | (cd "$from/kernel" && cpio -pdm --quiet "$to/kernel")
 	cp "$from"/modules.{builtin,builtin.modinfo,order} "$to/"
 	find "$to" -name '*.xz' -print0 | xargs -0r -n 64 -P 2 xz -d
 	depmod -b "$root" "$release"
@@ -178,17 +187,19 @@ archive() {
 }
 
 # The functions that make a part are in its key.
-kernel_key=$(key_files "$TOP/scripts/kernel.sh")
+kernel=$("$TOP/scripts/kernel.sh" "$flavour" --where)
 base=$CACHE/guestroot-$(key "$(declare -f make_root alternative newer_ethtool)" "${packages[@]}" "$ethtool_suite")
-kselftest=$CACHE/kselftest-$(key "$(declare -f make_kselftest)" "$kernel_key" "$(key_files "$here/remote_agent.py")")
-where=$CACHE/guest-$flavour-$(key "$(declare -f make_guest archive)" "$base" "$kselftest" "$kernel_key" \
-	"${modules[@]}" "$no_modules" "${early[@]}" "$applets" "$(key_files "${files[@]}")")
+kselftest=$CACHE/kselftest-$(key "$(declare -f make_kselftest)" "$(basename "$("$TOP/scripts/kernel.sh" --where)")" \
+	"$(key_files "$here/remote_agent.py")")
+where=$CACHE/guest-$flavour-$(key "$(declare -f make_guest archive)" "${base##*/}" "${kselftest##*/}" "${kernel##*/}" \
+	"${modules[@]}" "$no_modules" "${more_modules[@]}" "${early[@]}" "$applets" "$(key_files "${files[@]}")")
 
 if [[ ! -d $where ]]; then
 	[[ ${RAVB_TOOLBOX:-} == 1 ]] || exec "$TOP/scripts/tb" "$TOP/scripts/${0##*/}" "$flavour" ${action:+"$action"}
 	lock "guest-$flavour"
 	if [[ ! -d $where ]]; then
-		kernel=$("$TOP/scripts/kernel.sh" "$flavour" --print)
+		"$TOP/scripts/kernel.sh" "$flavour"
+		release='' source=''
 		# shellcheck source=/dev/null
 		. "$kernel/versions"
 		lock guest-parts

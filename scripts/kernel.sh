@@ -5,10 +5,11 @@
 #
 #   scripts/kernel.sh [stock|16k|rt]            fetch and unpack it
 #   scripts/kernel.sh [stock|16k|rt] --print    the same, and print its directory
-#   scripts/kernel.sh --source-package [FLAVOUR] fetch the matching source package and print its path
+#   scripts/kernel.sh [stock|16k|rt] --where    print its directory whether or not it is there
+#   scripts/kernel.sh [stock|16k|rt] --source-package   fetch the matching source package and print its path
 #
-# In the directory: vmlinuz, config (as shipped), Module.symvers, modules/lib/modules/<release>, and
-# "versions": shell assignments flavour=, release=, version=, source=.
+# In the directory: vmlinuz, config (as shipped), Module.symvers, vmlinux (type information only), modules/lib/modules/
+# <release>, and "versions": shell assignments flavour=, release=, version=, source=.
 
 . "$(dirname "$0")/common.sh"
 
@@ -20,7 +21,7 @@ flavour=stock action=
 for arg in "$@"; do
 	case $arg in
 	stock | 16k | rt) flavour=$arg ;;
-	--print | --source-package) action=$arg ;;
+	--print | --where | --source-package) action=$arg ;;
 	*) die "unknown argument '$arg' (see the head of $0)" ;;
 	esac
 done
@@ -29,8 +30,6 @@ stock) suffix=arm64 ;;
 16k) suffix=arm64-16k ;;
 rt) suffix=rt-arm64 ;;
 esac
-
-where=$CACHE/kernel-$flavour-$(key "$pinned" "$suffix" 3)
 
 # package_file PACKAGE:ARCH VERSION: fetch it unless the cache has it, and print its path.
 package_file() {
@@ -49,7 +48,6 @@ choose() {
 	if [[ -z $version ]]; then
 		version=$(apt-cache madison "$meta" | awk -v suite="$SUITE-backports/" 'index($0, suite) { print $3; exit }')
 		[[ -n $version ]] || return 1
-		say "the mirror no longer has kernel $pinned: taking $version, the newest of $SUITE-backports"
 	fi
 	release=$(apt-cache show "$meta=$version" | sed -n 's/^Depends:.*linux-image-\([0-9][^ ]*\) .*/\1/p')
 	source=linux-source-$(sed -E 's/^([0-9]+\.[0-9]+).*/\1/' <<<"$version")
@@ -82,11 +80,17 @@ make_kernel() {
 	# System.map is only a note that says where the real one is; device trees of other boards are 120 MB.
 	find dtb -mindepth 1 -maxdepth 1 ! -name renesas -exec rm -r {} +
 	rm -f System.map build source
-	mv "$tmp/deb/usr/src/linux-headers-$release/Module.symvers" "$tmp/"
+	mv "$tmp/deb/usr/src/linux-headers-$release"/{Module.symvers,vmlinux} "$tmp/"
 	rm -rf "$tmp/deb"
 	depmod -b "$tmp/modules" "$release"
 	printf '%s=%q\n' flavour "$flavour" release "$release" version "$version" source "$source" >"$tmp/versions"
 }
+
+where=$CACHE/kernel-$flavour-$(key "$pinned" "$suffix" "$(declare -f make_kernel)")
+if [[ $action == --where ]]; then
+	printf '%s\n' "$where"
+	exit
+fi
 
 enter_toolbox() { [[ ${RAVB_TOOLBOX:-} == 1 ]] || exec "$TOP/scripts/tb" "$TOP/scripts/${0##*/}" "$flavour" ${action:+"$action"}; }
 
@@ -99,7 +103,11 @@ if [[ ! -f $where/versions ]]; then
 		mv -T "$tmp" "$where"
 		# shellcheck source=/dev/null
 		. "$where/versions"
-		say "kernel $release, package version $version"
+		if [[ $version == "$pinned" ]]; then
+			say "kernel $release, package version $version"
+		else
+			say "the mirror no longer has kernel $pinned: took $version, the newest of $SUITE-backports ($release)"
+		fi
 	fi
 fi
 case $action in

@@ -22,16 +22,19 @@ for arg in "$@"; do
 	esac
 done
 
+# Two steps, so that a change costs what it must: QEMU's headers or QEMU itself, whose keys cover the marked lines of
+# this file, and the small emulator-* directory with the shim and its tests.
+marked() { sed -n "/^# <$1>/,/^# <.$1>/p" "$0"; }
 shim=$TOP/twin/shim
 toolbox=$("$TOP/scripts/toolbox.sh" --where)
-# The headers outlive changes of the shim: their key covers the marked lines of this file only.
-headers_key=$(key "${toolbox##*-}" "$(sed -n '/^# <headers>/,/^# <.headers>/p' "$0")")
+headers_key=$(key "${toolbox##*-}" "$(marked headers)")
 headers=$CACHE/qemu-$headers_key
+built_in=$CACHE/qemu.in-tree-$(key "$headers_key" "$(marked in-tree)" "$(key_files "$shim"/twin_*.[ch])")
 emulator_key=$(key "$headers_key" "$(key_files "$0" "$shim"/*.[ch] "$shim"/*.py)")
 preloaded=$CACHE/emulator-$emulator_key
-built_in=$CACHE/emulator.in-tree-$emulator_key
+in_tree_emulator=$CACHE/emulator.in-tree-$emulator_key
 where=$preloaded
-((!in_tree)) || where=$built_in
+((!in_tree)) || where=$in_tree_emulator
 
 # All work is done in the toolbox.
 if [[ ${RAVB_TOOLBOX:-} != 1 && ( ! -d $where || $action == --test ) ]]; then
@@ -148,7 +151,7 @@ run_tests() {
 
 # Fails when Debian's binary will not do, for whatever reason.
 make_preloaded() (
-	tmp=$(new_part qemu)
+	tmp=$(new_part emulator)
 	mkdir "$tmp/part"
 	step "shim: compile" compile_shim
 	printf '%s\n' "version=$(cat "$headers/version")" how=preload "qemu=$headers/qemu-system-aarch64" \
@@ -159,11 +162,12 @@ make_preloaded() (
 	remove "$tmp"
 )
 
+# <in-tree>
 build_in_tree() {
 	local net=$tmp/src/hw/net
 	cp "$shim/twin_shim.c" "$shim/twin_abi.h" "$net"
 	printf "\nsystem_ss.add(files('twin_shim.c'))\n" >>"$net/meson.build"
-	# The board's own devices and what scripts/vm.py adds to them.
+	# The board's own devices, and what scripts/vm.py and the shim's tests add to them.
 	printf 'CONFIG_%s=y\n' ARM_VIRT VIRTIO_PCI VIRTIO_BLK VIRTIO_NET GENERIC_LOADER \
 		>"$tmp/src/configs/devices/aarch64-softmmu/twin.mak"
 	# Without debug information and at -O1 the build takes half the time, and the guest none the longer.
@@ -171,40 +175,49 @@ build_in_tree() {
 		--extra-cflags="-O1 -g0"
 	ninja -j "$(nproc)" qemu-system-aarch64
 	mkdir "$tmp/part"
-	cp qemu-system-aarch64 "$tmp/part/"
-	strip "$tmp/part/qemu-system-aarch64"
+	strip -o "$tmp/part/qemu-system-aarch64" qemu-system-aarch64
+	taken version >"$tmp/part/version"
 }
+# </in-tree>
 
 make_built_in() {
-	tmp=$(new_part qemu)
-	in_tree=1
-	download
-	step "QEMU: unpack the source" unpack
-	step "QEMU: build with the shim in tree (about 6 CPU minutes)" build_in_tree
-	step "shim: compile the test libraries" test_libraries "$tmp/part"
-	printf '%s\n' "version=$(taken version)" how=in-tree "qemu=$tmp/part/qemu-system-aarch64" preload= >"$tmp/part/info"
-	step "shim: tests" run_tests "$tmp/part" "$tmp/part/info"
-	sed -i "s,^qemu=.*,qemu=$built_in/qemu-system-aarch64," "$tmp/part/info"
-	mv "$tmp/part" "$built_in"
-	remove "$tmp"
-	prune emulator.in-tree "$built_in"
+	if [[ ! -d $built_in ]]; then
+		tmp=$(new_part qemu.in-tree)
+		in_tree=1
+		download
+		step "QEMU: unpack the source" unpack
+		step "QEMU: build with the shim in tree (about 6 CPU minutes)" build_in_tree
+		mv "$tmp/part" "$built_in"
+		remove "$tmp"
+		prune qemu.in-tree "$built_in"
+	fi
+	tmp=$(new_part emulator.in-tree)
+	step "shim: compile the test libraries" test_libraries "$tmp"
+	printf '%s\n' "version=$(cat "$built_in/version")" how=in-tree "qemu=$built_in/qemu-system-aarch64" preload= \
+		>"$tmp/info"
+	step "shim: tests" run_tests "$tmp" "$tmp/info"
+	chmod 755 "$tmp"
+	mv "$tmp" "$in_tree_emulator"
+	prune emulator.in-tree "$in_tree_emulator"
 }
 
 if [[ ! -d $where ]]; then
-	lock qemu
-	if ((in_tree)) && [[ ! -d $built_in ]]; then
-		make_built_in
-	elif [[ ! -d $preloaded ]]; then
-		if { [[ -d $headers ]] || (prepare_headers); } && make_preloaded; then
+	if ((in_tree)); then
+		# Not the same lock: nobody who uses the other way should wait for minutes.
+		lock qemu.in-tree
+		[[ -d $in_tree_emulator ]] || make_built_in
+	else
+		lock qemu
+		if [[ -d $preloaded ]]; then
 			true
+		elif { [[ -d $headers ]] || (prepare_headers); } && make_preloaded; then
+			prune emulator "$preloaded"
 		else
 			say "Debian's QEMU cannot be used with the shim (see above): building one with the shim in it"
-			[[ -d $built_in ]] || make_built_in
-			mkdir "$preloaded.new"
-			cp "$built_in/info" "$built_in"/*.so "$preloaded.new"
+			"$0" --in-tree
+			cp -r "$in_tree_emulator" "$preloaded.new"
 			mv "$preloaded.new" "$preloaded"
 		fi
-		prune emulator "$preloaded"
 	fi
 	say "emulator: QEMU $(sed -n 's/^version=//p' "$where/info"), shim by $(sed -n 's/^how=//p' "$where/info")"
 fi

@@ -69,7 +69,8 @@ configure() {
 
 prepare() {
 	make "${make_flags[@]}" -C "$where/src" O="$where/build" KERNELRELEASE="$release" modules_prepare
-	cp "$kernel/Module.symvers" "$where/build/"
+	# With the kernel's type information, modules get theirs.
+	cp "$kernel"/{Module.symvers,vmlinux} "$where/build/"
 }
 
 # The names of Rust symbols contain a hash of the compiler and of everything they were compiled from. The kernel has no
@@ -86,15 +87,9 @@ check_symbols() {
 		die "$missing of the $all Rust symbols of kernel $version are not what the toolbox's rustc makes ($(rustc --version))"
 }
 
-prune_tree() {
-	# Objects that modules do not link, and the work of host programs.
-	find "$where/build" -name '*.o.cmd' -delete
-	find "$where/build/rust" "$where/build/arch" "$where/build/kernel" -name '*.o' ! -name 'vdso*' -delete
-}
-
-kernel_key=$(key_files "$TOP/scripts/kernel.sh")
-where=$CACHE/sdk-$flavour-$(key "$kernel_key" "$("$TOP/scripts/toolbox.sh" --where)" "${make_flags[@]}" "$keep" \
-	"$(declare -f unpack configure prepare check_symbols prune_tree)" "${without[@]}" "${without_code[@]}" "${without_headers[@]}")
+kernel=$("$TOP/scripts/kernel.sh" "$flavour" --where)
+where=$CACHE/sdk-$flavour-$(key "$(basename "$kernel")" "$(basename "$("$TOP/scripts/toolbox.sh" --where)")" "${make_flags[@]}" "$keep" \
+	"$(declare -f unpack configure prepare check_symbols)" "${without[@]}" "${without_code[@]}" "${without_headers[@]}")
 
 # stage NAME TEXT FUNCTION: the tree has its own path in it, so it is made in place; each complete stage leaves a stamp,
 # and an interrupted run goes on from there.
@@ -108,7 +103,8 @@ if [[ ! -e $where/.done ]]; then
 	[[ ${RAVB_TOOLBOX:-} == 1 ]] || exec "$TOP/scripts/tb" "$TOP/scripts/${0##*/}" "$flavour" ${action:+"$action"}
 	lock "sdk-$flavour"
 	if [[ ! -e $where/.done ]]; then
-		kernel=$("$TOP/scripts/kernel.sh" "$flavour" --print)
+		"$TOP/scripts/kernel.sh" "$flavour"
+		release='' version='' source=''
 		# shellcheck source=/dev/null
 		. "$kernel/versions"
 		mkdir -p "$where"

@@ -11,9 +11,9 @@ cd "$TOP/twin"
 mapfile -t sources < <(find . -name fuzz -prune -o -name target -prune -o -type f \
 	\( -name '*.rs' -o -name '*.toml' -o -name Cargo.lock -o -path './twinctl/*' \) -print | sort)
 toolbox=$("$TOP/scripts/toolbox.sh" --where)
-key=$(key "${toolbox##*-}" "$(key_files "$0" "${sources[@]}")" "${sources[@]}")
+key=$(key "${toolbox##*-}" "$(key_files "$TOP/scripts/twin.sh" "${sources[@]}")" "${sources[@]}")
 [[ ! -e $out/libravbtwin.so || $(cat "$out/key" 2>/dev/null) != "$key" ]] || exit 0
-[[ ${RAVB_TOOLBOX:-} == 1 ]] || exec "$TOP/scripts/tb" "$TOP/scripts/${0##*/}" "$@"
+[[ ${RAVB_TOOLBOX:-} == 1 ]] || exec "$TOP/scripts/tb" "$TOP/scripts/twin.sh"
 
 mkdir -p "$out"
 exec {lock_fd}>"$out/.lock"

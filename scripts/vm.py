@@ -47,10 +47,9 @@ def main(arguments: list[str]) -> int:
         options.env |= terminal_size()
         print("vm: `exit` ends the guest, Ctrl-A x stops it at once", file=sys.stderr)
     result = Vm(options).run(output=sys.stdout.buffer)
-    if result.status and not options.verbose and not (interactive and not result.error):
-        print(explain(result), file=sys.stderr)
-    elif result.status:
-        print(explain(result).splitlines()[-1], file=sys.stderr)
+    if result.error or (result.status and not interactive):
+        words = explain(result)
+        print(words.splitlines()[-1] if options.verbose else words, file=sys.stderr)
     return result.status
 
 

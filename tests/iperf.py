@@ -13,7 +13,7 @@ from lib.py import RavbEnv, KsftNamedVariant, ksft_eq, ksft_exit, ksft_ge, ksft_
     ksft_run, ksft_variants
 from lib.py import KsftFailEx, bkg, cmd, rand_port, wait_port_listen
 
-SECONDS = 2
+SECONDS = 1
 TCP_MIN_MBPS = 20
 UDP_MBPS = 10
 UDP_MAX_LOSS = 1.0
@@ -39,7 +39,7 @@ DIRECTIONS = [KsftNamedVariant(f"v{v}_{d}", v, d == "rx") for v in "46" for d in
 
 @ksft_variants(DIRECTIONS)
 def tcp(cfg, ipver, to_port) -> None:
-    """A TCP stream for two seconds."""
+    """A TCP stream."""
     cfg.require_cmd("iperf3", local=True, remote=True)
     before = cfg.stats()
     end = _run(cfg, ipver, to_port, "")

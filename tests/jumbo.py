@@ -6,19 +6,21 @@
 GbEth takes 8 KiB, spread over several descriptors; the others take what one descriptor holds.
 """
 
+import errno
 import socket
 
 from lib.py import RavbEnv, KsftNamedVariant, ksft_eq, ksft_exit, ksft_ge, ksft_pr, ksft_run, \
     ksft_variants
-from lib.py import KsftSkipEx, defer, ethtool, ip, until
+from lib.py import KsftSkipEx, defer, ethtool, ip, until, verdict
 from lib.py.packets import ETH_P_TEST, eth, of_type
+from lib.py.rawio import SO_RCVBUFFORCE
 from lib.py.twin import flood_payload
 
 SLOT = 1726             # bytes of a GbEth receive descriptor
 TRAILER = 4             # checksum status behind the frame's end
 LONGEST = {"gbeth": 8192}
 LONGEST_RCAR = 2044     # the descriptor's 2046 bytes hold the checksum as well
-FCS = 4
+UDP_HEAD = 14 + 20 + 8
 
 
 def _longest(cfg) -> int:
@@ -54,39 +56,70 @@ def datagrams(cfg, ipver, rx) -> None:
     ksft_ge(after["rx_bytes"] - before["rx_bytes"], sum(lengths) - 14 * len(lengths), "rx_bytes")
 
 
-def edges(cfg) -> None:
+@ksft_variants([KsftNamedVariant("rx_on", True), KsftNamedVariant("rx_off", False)])
+def edges(cfg, rx) -> None:
     """Lengths at which the frame, or only its checksum trailer, begins another descriptor."""
     twin = cfg.require_twin()
     if cfg.chip.name != "gbeth":
         raise KsftSkipEx(f"{cfg.chip.name} never spreads a frame over descriptors")
+    defer(ethtool, f"-K {cfg.ifname} rx on")
+    ethtool(f"-K {cfg.ifname} rx {'on' if rx else 'off'}")
     lengths = sorted({SLOT * k + d - t for k in (1, 2, 3, 4) for d in range(-2, 4)
                       for t in (0, TRAILER)})
-    with cfg.local_packets() as sock:
-        for n, length in enumerate(lengths):
-            frame = twin.frame(eth(cfg.mac, cfg.remote_mac, ETH_P_TEST, bytes([n])), size=length)
-            got = (sock.capture(of_type(ETH_P_TEST, cfg.mac), 1, 5) or [b""])[0]
-            if got != frame:
-                ksft_eq((length, len(got)), (length, length), "length sent and received")
-                ksft_eq(got == frame, True, f"frame of {length} bytes unchanged")
+    with _udp_socket(cfg) as sock:
+        for length in lengths:
+            payload = length - UDP_HEAD
+            twin.flood(payload=payload, dport=sock.getsockname()[1], count=1, **_ends(cfg))
+            got = sock.recv(65536)
+            if got != flood_payload(0, payload):
+                ksft_eq((length, len(got)), (length, payload), "frame and datagram length")
+                ksft_eq(got == flood_payload(0, payload), True, f"frame of {length} bytes")
     ksft_pr(f"{len(lengths)} lengths around multiples of {SLOT}")
+
+
+def _udp_socket(cfg) -> socket.socket:
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20)
+    sock.bind((cfg.addr_v["4"], 0))
+    sock.settimeout(5)
+    return sock
+
+
+def _ends(cfg) -> dict:
+    return {"src": cfg.remote_addr_v["4"], "dst": cfg.addr_v["4"], "dmac": cfg.mac,
+            "smac": cfg.remote_mac}
 
 
 def mixed(cfg) -> None:
     """Long and short frames in turn, several times round the ring."""
     twin = cfg.require_twin()
     count = 500 if cfg.chip.name == "gbeth" else 1100
-    longest, shortest = _longest(cfg), 60
-    with cfg.local_packets() as sock:
+    payloads = (_longest(cfg) - UDP_HEAD, 18)
+    defer(twin.order, "stop")
+    with _udp_socket(cfg) as sock:
         # Started together and paced alike, the two flows take turns.
-        for size in (longest, shortest):
-            twin.flood(ethertype=ETH_P_TEST, size=size + FCS, count=count, interval="400us",
-                       dmac=cfg.mac, smac=cfg.remote_mac)
-        seen = sock.capture(of_type(ETH_P_TEST, cfg.mac), 2 * count, 30)
-    for size in (longest, shortest):
-        got = [f for f in seen if len(f) == size]
-        want = [flood_payload(n, size - 14) for n in range(count)]
-        ksft_eq(len(got), count, f"frames of {size} bytes")
-        ksft_eq([f[14:] for f in got] == want, True, f"frames of {size} bytes in order, unchanged")
+        for payload in payloads:
+            twin.flood(payload=payload, dport=sock.getsockname()[1], count=count, interval="400us",
+                       **_ends(cfg))
+        seen = [sock.recv(65536) for _ in range(2 * count)]
+    for payload in payloads:
+        got = [d for d in seen if len(d) == payload]
+        want = [flood_payload(n, payload) for n in range(count)]
+        ksft_eq(len(got), count, f"datagrams of {payload} bytes")
+        ksft_eq(got == want, True, f"datagrams of {payload} bytes in order and unchanged")
+
+
+def raw(cfg) -> None:
+    """A long frame at a packet socket has its own length, no more and no less."""
+    twin = cfg.require_twin()
+    length = min(4000, _longest(cfg))
+    with cfg.local_packets() as sock:
+        frame = twin.frame(eth(cfg.mac, cfg.remote_mac, ETH_P_TEST, b"raw"), size=length)
+        try:
+            got = sock.capture(of_type(ETH_P_TEST, cfg.mac), 1, 5)[0] == frame
+        except OSError as e:
+            got = e.errno
+    verdict(cfg, "T2", got, True, errno.EFAULT, f"frame of {length} bytes received")
 
 
 def too_long(cfg) -> None:
@@ -125,7 +158,7 @@ def from_peer(cfg) -> None:
 def main() -> None:
     """Ksft boiler plate main"""
     with RavbEnv(__file__) as cfg:
-        ksft_run([datagrams, edges, mixed, too_long, from_peer], args=(cfg,))
+        ksft_run([datagrams, edges, mixed, raw, too_long, from_peer], args=(cfg,))
     ksft_exit()
 
 

@@ -51,8 +51,11 @@ def parts(options: Options) -> Iterator[Parts]:
     held = []
     try:
         for directory in {emulator, guest, qemu.parent}:
-            held.append(os.open(directory, os.O_RDONLY | os.O_CLOEXEC))
-            fcntl.flock(held[-1], fcntl.LOCK_SH)
+            try:
+                held.append(os.open(directory, os.O_RDONLY | os.O_CLOEXEC))
+                fcntl.flock(held[-1], fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except (FileNotFoundError, BlockingIOError):
+                raise VmError(f"{directory} is being replaced by another run: try again") from None
         twin = TOP / "build/twin"
         yield Parts(qemu, info["preload"], guest, twin / "libravbtwin.so", twin / "bin")
     finally:

@@ -36,6 +36,7 @@ if [ "${{RAVB_NO_TUN:-}}" = 1 ] || ! ip tuntap add dev eth0 mode tap 2>/dev/null
 	ip link add eth0 type veth peer name wire
 	# What the kernel leaves undone for a device that could do it: QEMU's wire cannot.
 	ethtool -K eth0 tx off tso off gso off gro off txvlan off >/dev/null
+	sysctl -qw net.ipv6.conf.wire.disable_ipv6=1
 	ip link set dev wire mtu 9216 up
 fi
 ip link set dev eth0 address {MAC} up

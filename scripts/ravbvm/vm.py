@@ -13,7 +13,6 @@ import subprocess
 import sys
 import tempfile
 import termios
-import threading
 import time
 import tty
 from collections.abc import Callable, Iterator

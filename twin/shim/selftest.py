@@ -44,7 +44,9 @@ def expect(got: object, wanted: object, what: str) -> None:
 class Qemu:
     """One QEMU with the shim, spoken to in the qtest protocol."""
 
-    def __init__(self, options: argparse.Namespace, *devices: str, machine: str = "virt", more: tuple[str, ...] = ()):
+    def __init__(
+        self, options: argparse.Namespace, *devices: str, machine: str = "virt", more: tuple[str, ...] = ()
+    ) -> None:
         environment = dict(os.environ)
         if options.preload:
             environment["LD_PRELOAD"] = options.preload

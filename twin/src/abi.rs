@@ -120,17 +120,24 @@ struct Shim(TwinHost);
 impl Host for Shim {
     fn dma_read(&mut self, addr: u64, buf: &mut [u8]) -> Result<(), BusError> {
         // SAFETY: the type's invariant; the buffer is valid for writes of its length.
-        let result = unsafe {
-            (self.0.dma_read)(self.0.opaque, addr, buf.as_mut_ptr().cast(), buf.len())
-        };
-        if result == 0 { Ok(()) } else { Err(BusError) }
+        let result =
+            unsafe { (self.0.dma_read)(self.0.opaque, addr, buf.as_mut_ptr().cast(), buf.len()) };
+        if result == 0 {
+            Ok(())
+        } else {
+            Err(BusError)
+        }
     }
 
     fn dma_write(&mut self, addr: u64, buf: &[u8]) -> Result<(), BusError> {
         // SAFETY: the type's invariant; the buffer is valid for reads of its length.
         let result =
             unsafe { (self.0.dma_write)(self.0.opaque, addr, buf.as_ptr().cast(), buf.len()) };
-        if result == 0 { Ok(()) } else { Err(BusError) }
+        if result == 0 {
+            Ok(())
+        } else {
+            Err(BusError)
+        }
     }
 
     fn set_irq(&mut self, line: usize, level: bool) {
@@ -274,12 +281,8 @@ unsafe extern "C" fn describe(dev: *mut c_void, place: *const TwinPlace) {
     let (Instance { device, shim }, place) = unsafe { (instance(dev), &*place) };
     let [mac, reset, control, _] = place.region_addr;
     let spis = place.irq_spi[..device.irqs().min(MAX_IRQS)].to_vec();
-    let place = Place {
-        regions: [mac, reset, control],
-        spis,
-        mac: place.mac,
-        instance: place.instance,
-    };
+    let place =
+        Place { regions: [mac, reset, control], spis, mac: place.mac, instance: place.instance };
     device.describe(&place, shim);
 }
 

@@ -156,6 +156,8 @@ pub struct Chip {
     pub tx_align: u32,
     /// Longest frame length limit that RFLR can hold, FCS included.
     pub rflr_max: u32,
+    /// APSR.MIISELECT selects the interface.
+    pub mii_select: bool,
     /// GECMR's encoding.
     pub speed: SpeedField,
     /// Detects magic packets (`magic_pkt`).
@@ -225,6 +227,7 @@ pub const CHIP_GEN2: Chip = Chip {
     tx_max: 2044,
     tx_align: 4,
     rflr_max: 0x3FFFF,
+    mii_select: false,
     speed: SpeedField::Bit0,
     magic: true,
     link_pin: LinkPin::Low,
@@ -254,6 +257,7 @@ pub const CHIP_GEN3: Chip = Chip {
     tx_max: 2044,
     tx_align: 1,
     rflr_max: 0x3FFFF,
+    mii_select: false,
     speed: SpeedField::Bit0,
     magic: true,
     link_pin: LinkPin::High,
@@ -283,6 +287,7 @@ pub const CHIP_GEN4: Chip = Chip {
     tx_max: 2044,
     tx_align: 1,
     rflr_max: 0x3FFFF,
+    mii_select: true,
     speed: SpeedField::Bit0,
     magic: true,
     link_pin: LinkPin::High,
@@ -316,6 +321,7 @@ pub const CHIP_RZV2M: Chip = Chip {
     tx_max: 2044,
     tx_align: 1,
     rflr_max: 0x3FFFF,
+    mii_select: false,
     speed: SpeedField::Bit0,
     magic: true,
     link_pin: LinkPin::None,
@@ -349,6 +355,7 @@ pub const CHIP_GBETH: Chip = Chip {
     tx_max: 1518,
     tx_align: 4,
     rflr_max: 0x3FFFF,
+    mii_select: false,
     speed: SpeedField::Bits54,
     magic: false,
     link_pin: LinkPin::High,

@@ -205,9 +205,11 @@ fn number<T: TryFrom<u64>>(value: &str) -> Result<T, String> {
 
 /// One of the given words, each standing for a value.
 fn choice<T: Copy>(value: &str, options: &[(&str, T)]) -> Result<T, String> {
-    options.iter().find(|(name, _)| *name == value).map(|(_, option)| *option).ok_or_else(|| {
-        options.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" or ")
-    })
+    options
+        .iter()
+        .find(|(name, _)| *name == value)
+        .map(|(_, option)| *option)
+        .ok_or_else(|| options.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" or "))
 }
 
 fn address<T: FromStr>(value: &str, max: u8) -> Result<(T, u8), String> {
@@ -447,7 +449,9 @@ impl Config {
         }
         for (at, (key, _)) in given.iter().enumerate() {
             if !PROPERTIES.iter().any(|property| property.name == *key) {
-                return Err(Refused::Error(format!("{key}: no such property; args=help lists all")));
+                return Err(Refused::Error(format!(
+                    "{key}: no such property; args=help lists all"
+                )));
             }
             if given[..at].iter().any(|(other, _)| other == key) {
                 return Err(Refused::Error(format!("{key}: given twice")));

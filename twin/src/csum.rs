@@ -285,7 +285,9 @@ mod tests {
     /// pseudo 0a4d+0001+0a4d+0002+0011+000b = 14b9; UDP 03e8+0009+000b+0000+6869+2100 = 8d65;
     /// together a21e, inverted 5de1.
     fn udp4() -> Vec<u8> {
-        hex(&format!("{ETH4} 4500001f 00014000 4011 2631 0a4d0001 0a4d0002 03e80009 000b 5de1 686921"))
+        hex(&format!(
+            "{ETH4} 4500001f 00014000 4011 2631 0a4d0001 0a4d0002 03e80009 000b 5de1 686921"
+        ))
     }
 
     /// fd77::1 -> fd77::2, TCP 4 -> 5, no payload: pseudo fd77+1+fd77+2+0014+0006 = 1fb0b ->
@@ -341,7 +343,8 @@ mod tests {
         two_tags[12] = 0x88;
         two_tags[13] = 0xA8;
         let arp = hex("ffffffffffff 020000007702 0806 0001");
-        for frame in [blank, fragment, other, two_tags, arp, udp4()[..30].to_vec(), vec![], vec![0; 13]]
+        for frame in
+            [blank, fragment, other, two_tags, arp, udp4()[..30].to_vec(), vec![], vec![0; 13]]
         {
             assert_eq!(l4_result(&frame), UNSUPPORTED, "{frame:02x?}");
         }

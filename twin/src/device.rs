@@ -116,7 +116,8 @@ fn names(cfg: &Config) -> Names {
             let name = numbered[at].1;
             // Several of a name are told apart by their offset.
             let alone = |other: Option<&(u64, &str)>| other.is_none_or(|(_, n)| *n != name);
-            let single = alone(numbered.get(at + 1)) && alone(at.checked_sub(1).map(|b| &numbered[b]));
+            let single =
+                alone(numbered.get(at + 1)) && alone(at.checked_sub(1).map(|b| &numbered[b]));
             single.then_some(name)
         }
         _ => None,

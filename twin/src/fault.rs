@@ -7,6 +7,7 @@ use crate::host::Ns;
 /// A fault in the MAC. Those with `count` act on the next so many events and then end by
 /// themselves (`u32::MAX`: until ended by an order with 0); those with `on` last until ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each variant's text names its fields")]
 pub enum Fault {
     /// Interrupt line `line` is not raised for its next `count` rising edges.
     LoseIrq { line: u8, count: u32 },

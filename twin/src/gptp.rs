@@ -37,7 +37,7 @@ impl Stamp {
         if let Ok(ns) = u64::try_from(total_ns) {
             return Self { ns: (ns % NS_PER_S as u64) as u32, sec: ns / NS_PER_S as u64 };
         }
-        Self { ns: (total_ns % NS_PER_S) as u32, sec: (total_ns / NS_PER_S & SECONDS) as u64 }
+        Self { ns: (total_ns % NS_PER_S) as u32, sec: ((total_ns / NS_PER_S) & SECONDS) as u64 }
     }
 }
 
@@ -110,9 +110,7 @@ impl Gptp {
         }
         let passed = u128::from(span) * u128::from(self.hz) + u128::from(self.rest);
         let (ticks, rest) = match u64::try_from(passed) {
-            Ok(passed) => {
-                (u128::from(passed / NS_PER_S as u64), passed % NS_PER_S as u64)
-            }
+            Ok(passed) => (u128::from(passed / NS_PER_S as u64), passed % NS_PER_S as u64),
             Err(_) => (passed / NS_PER_S, (passed % NS_PER_S) as u64),
         };
         self.rest = rest;
@@ -123,10 +121,19 @@ impl Gptp {
         (self.raw >> FRACTION).wrapping_add(self.offset)
     }
 
-    /// Adjusted time at `now`: what frames are stamped with.
+    /// Adjusted time at `now`: what frames are stamped with. `now` may be a little in the past,
+    /// since a frame's stamp is that of its first bit.
     pub fn stamp(&mut self, now: Ns) -> Stamp {
         self.advance(now);
-        Stamp::of(self.adjusted_ns())
+        let ago = self.last - now;
+        if ago == 0 || !self.running {
+            return Stamp::of(self.adjusted_ns());
+        }
+        let back = (u128::from(ago) * u128::from(self.hz))
+            .saturating_sub(u128::from(self.rest))
+            .div_ceil(NS_PER_S);
+        let raw = self.raw.saturating_sub(back * u128::from(self.tiv));
+        Stamp::of((raw >> FRACTION).wrapping_add(self.offset))
     }
 
     /// Low 32 bits of adjusted time in ns at `now`.
@@ -179,10 +186,9 @@ impl Gptp {
                 let stamp = match gccr & bits::GCCR_TCSS {
                     0x000 => Stamp::of(self.raw >> FRACTION),
                     0x100 => Stamp::of(self.adjusted_ns()),
-                    _ => Stamp {
-                        ns: (self.adjusted_ns() as u32).wrapping_add(self.transit),
-                        sec: 0,
-                    },
+                    _ => {
+                        Stamp { ns: (self.adjusted_ns() as u32).wrapping_add(self.transit), sec: 0 }
+                    }
                 };
                 regs.set(reg::GCT0, stamp.ns);
                 regs.set(reg::GCT1, stamp.sec as u32);
@@ -315,6 +321,15 @@ mod tests {
             often.stamp(now);
         }
         assert_eq!(often.stamp(10_000), once.stamp(10_000));
+    }
+
+    #[test]
+    fn stamps_of_the_past() {
+        let (mut gptp, _) = timer(133_333_333, 0x78_0000);
+        let forward: Vec<Stamp> = (0..500).map(|n| gptp.stamp(1_000_000 + n * 7)).collect();
+        let back: Vec<Stamp> = (0..500).rev().map(|n| gptp.stamp(1_000_000 + n * 7)).collect();
+        assert!(forward.iter().eq(back.iter().rev()));
+        assert_ne!(forward[0], forward[499]);
     }
 
     #[test]

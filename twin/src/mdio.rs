@@ -47,12 +47,8 @@ impl Header {
     fn of(bits: u32) -> Result<Self, Malformed> {
         let start = bits >> 12 & 3;
         let op = (bits >> 10 & 3) as u8;
-        let header = Self {
-            clause45: start == 0,
-            op,
-            phy: (bits >> 5 & 31) as u8,
-            reg: (bits & 31) as u8,
-        };
+        let header =
+            Self { clause45: start == 0, op, phy: (bits >> 5 & 31) as u8, reg: (bits & 31) as u8 };
         match (start, op) {
             (0, _) | (1, 1 | 2) => Ok(header),
             _ => Err(Malformed::Code),

@@ -52,7 +52,7 @@ pub struct Link {
     pub full: bool,
 }
 
-/// Modes as a bit set, one bit each; see [`MODES`].
+/// Modes as a bit set, one bit each: 1000, 100, 10 Mbit/s, of each first full duplex.
 pub type Modes = u8;
 
 /// Modes in falling priority, with their bit in CTRL1000 or in ANAR.
@@ -271,7 +271,11 @@ impl Phy {
         }
         if self.bmcr & BMCR_ANENABLE != 0 {
             let common = self.advertised() & self.partner;
-            return MODES.iter().enumerate().find(|(at, _)| common & 1 << at != 0).map(|(_, m)| m.0);
+            return MODES
+                .iter()
+                .enumerate()
+                .find(|(at, _)| common & 1 << at != 0)
+                .map(|(_, m)| m.0);
         }
         // The partner detects the speed, but 1000BASE-T cannot be forced.
         let same_speed = |link: Link| link.mbps == forced.mbps && link.mbps < 1000;

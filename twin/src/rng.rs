@@ -13,7 +13,7 @@ impl Rng {
     }
 
     /// The next 64 bits.
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -27,7 +27,7 @@ impl Rng {
             return 0;
         }
         // The bias of the remainder does not matter here.
-        self.next() % limit
+        self.draw() % limit
     }
 
     /// True once in `n` times on average.
@@ -44,8 +44,11 @@ mod tests {
     fn sequence_of_the_published_algorithm() {
         // First outputs of SplitMix64 with seed 1234567, as published with the algorithm.
         let mut rng = Rng::new(1_234_567);
-        let got: Vec<u64> = (0..3).map(|_| rng.next()).collect();
-        assert_eq!(got, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);
+        let got: Vec<u64> = (0..3).map(|_| rng.draw()).collect();
+        assert_eq!(
+            got,
+            [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]
+        );
     }
 
     #[test]

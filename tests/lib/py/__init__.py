@@ -53,7 +53,7 @@ except ModuleNotFoundError as e:
 from .chips import Chip, chip_of, driver_of
 from .env import RavbEnv
 from .events import LinkWatch, until
-from .faults import KNOWN_C_FAULTS, Verdict, verdict
+from .faults import KNOWN_C_FAULTS, Verdict, fatal, verdict
 from .twin import Twin
 
 __all__ = ["NetNS", "NetNSEnter", "NetdevSimDev", "UserNetNS",
@@ -73,4 +73,4 @@ __all__ = ["NetNS", "NetNSEnter", "NetdevSimDev", "UserNetNS",
            "NetDrvEnv", "NetDrvEpEnv", "NetDrvContEnv", "GenerateTraffic",
            "Remote", "Iperf3Runner",
            "Chip", "chip_of", "driver_of", "RavbEnv", "LinkWatch", "until",
-           "KNOWN_C_FAULTS", "Verdict", "verdict", "Twin"]
+           "KNOWN_C_FAULTS", "Verdict", "fatal", "verdict", "Twin"]

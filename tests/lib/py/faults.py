@@ -10,7 +10,7 @@ anything else fails as well.
 
 from dataclasses import dataclass
 
-from net.lib.py import KsftFailEx, KsftXfailEx, ksft_pr
+from net.lib.py import KsftFailEx, KsftSkipEx, KsftXfailEx, ksft_pr
 
 ALL = ("gbeth", "gen2", "gen3", "gen4", "rzv2m")
 RCAR = ("gen2", "gen3", "gen4", "rzv2m")
@@ -38,6 +38,10 @@ KNOWN_C_FAULTS = {
     "B22r": Fault(ALL, "a ring size change reprograms the MAC and loses promiscuous mode"),
     "T1": Fault(RCAR, "the slot of a damaged frame keeps that frame's size: a longer frame in it "
                       "is cut, its rest taken for another frame"),
+    "T2": Fault(("gbeth",), "a frame of several descriptors keeps the four bytes of its checksum "
+                            "status in its length: a packet socket's read fails"),
+    "B9": Fault(ALL, "the recovery from a TX timeout frees the rings under a running transmit: "
+                     "the kernel dies"),
     "B13": Fault(("gen2",), "suspend with Wake on LAN fails half way and leaves the port dead"),
     "B29": Fault(ALL, "rx_bytes counts other bytes than the frame's own"),
     "PHC": Fault(RCAR, "the PTP clock is gone while the interface is down"),
@@ -53,6 +57,18 @@ class Verdict:
     RIGHT = "right"
     FAULTY = "faulty"
     OTHER = "other"
+
+
+def fatal(cfg, fault_id: str) -> None:
+    """Begins a case in which a driver with this fault takes the kernel down with it.
+
+    The C driver runs it only in a guest of its own (RAVB_FATAL=id), where the caller expects
+    exactly that death; see scripts/check.py.
+    """
+    fault = KNOWN_C_FAULTS[fault_id]
+    if cfg.driver == "c" and cfg.chip.name in fault.chips and \
+            cfg.env.get("RAVB_FATAL") != fault_id:
+        raise KsftSkipEx(f"{fault_id}: {fault.what}; runs in a guest of its own (RAVB_FATAL)")
 
 
 def verdict(cfg, fault_id: str, seen, right, faulty, comment: str = "") -> None:

@@ -68,7 +68,7 @@ impl Desc {
     }
 
     /// Bytes of the buffer.
-    pub fn len(&self) -> usize {
+    pub fn size(&self) -> usize {
         usize::from(self.ds & DS_MASK)
     }
 
@@ -94,7 +94,10 @@ mod tests {
         let mut host = Memory::new(0x1000, 64);
         host.dma_write(0x1008, &[0x34, 0xA2, 0x47, 0x73, 0x78, 0x56, 0x34, 0x12]).unwrap();
         let desc = Desc::read(&mut host, 0x1008).unwrap();
-        assert_eq!((desc.len(), desc.dt, desc.die, desc.ptr), (0x234, dt::FSINGLE, 3, 0x1234_5678));
+        assert_eq!(
+            (desc.size(), desc.dt, desc.die, desc.ptr),
+            (0x234, dt::FSINGLE, 3, 0x1234_5678)
+        );
         // Tag 3:0 in bits 15:12, 9:4 in byte 2.
         assert_eq!(desc.stamp_tag(), Some(0x07A));
         write_type(&mut host, 0x1008, dt::FEMPTY, 0).unwrap();

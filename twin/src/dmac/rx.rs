@@ -6,9 +6,7 @@
 //! frame for which they do not suffice leaves memory untouched (unless `rx_short_of_slots` says
 //! otherwise).
 
-use super::desc::{
-    dt, write_type, Desc, DS_EI, DS_TR, MAX_LINKS, NORMAL, RX_BASE, STAMPED,
-};
+use super::desc::{dt, write_type, Desc, DS_EI, DS_TR, MAX_LINKS, NORMAL, RX_BASE, STAMPED};
 use crate::config::NcClass;
 use crate::csum;
 use crate::gptp::Stamp;
@@ -83,17 +81,15 @@ impl Mac {
             NcClass::None => false,
             NcClass::Type => ptp_type,
             NcClass::Ptp => ptp_type || ptp_addr,
-            NcClass::Priority => {
-                ptp_type || ptp_addr || word(12) == 0x8100 && word(14) >> 13 >= 6
-            }
+            NcClass::Priority => ptp_type || ptp_addr || word(12) == 0x8100 && word(14) >> 13 >= 6,
         };
         usize::from(control)
     }
 
     /// Size of the descriptors of RX queue `q`.
     fn rx_step(&self, q: usize) -> u32 {
-        let stamped = self.chip.rx_stamps
-            && (q != 0 || self.regs.get(reg::RCR) & bits::RCR_ETS0 != 0);
+        let stamped =
+            self.chip.rx_stamps && (q != 0 || self.regs.get(reg::RCR) & bits::RCR_ETS0 != 0);
         if stamped {
             STAMPED
         } else {
@@ -201,21 +197,19 @@ impl Mac {
                         self.rx.cur[q] = Some(cur);
                     }
                 }
-                dt::FEMPTY if desc.len() > 0 && self.rx.parts.len() < MAX_PARTS => {
+                dt::FEMPTY if desc.size() > 0 && self.rx.parts.len() < MAX_PARTS => {
                     if cur % 4 != 0 {
-                        self.report.note(
-                            Violation::Alignment,
-                            format_args!("RX descriptor at {cur:#x}"),
-                        );
+                        self.report
+                            .note(Violation::Alignment, format_args!("RX descriptor at {cur:#x}"));
                     }
                     links = 0;
-                    room += desc.len();
-                    let part = Part { addr: cur, ptr: desc.ptr, size: desc.len(), die: desc.die };
+                    room += desc.size();
+                    let part = Part { addr: cur, ptr: desc.ptr, size: desc.size(), die: desc.die };
                     self.rx.parts.push(part);
                     cur = cur.wrapping_add(step);
                 }
                 kind => {
-                    if kind == dt::FEMPTY && desc.len() == 0 {
+                    if kind == dt::FEMPTY && desc.size() == 0 {
                         self.report.note(
                             Violation::RxSlot,
                             format_args!("RX queue {q}: DS is 0 in the slot at {cur:#x}"),
@@ -309,9 +303,8 @@ impl Mac {
             host.dma_write(part.ptr.into(), buf)?;
         }
         let [d0, d1] = (data.len() as u16 | flags).to_le_bytes();
-        let mut write = |at: u32, bytes: &[u8]| {
-            host.dma_write(u64::from(part.addr) + u64::from(at), bytes)
-        };
+        let mut write =
+            |at: u32, bytes: &[u8]| host.dma_write(u64::from(part.addr) + u64::from(at), bytes);
         if let Some(stamp) = stamp {
             let mut bytes = [0; 12];
             bytes[..4].copy_from_slice(&stamp.ns.to_le_bytes());

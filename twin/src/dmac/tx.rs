@@ -26,6 +26,11 @@ const MAX_PARTS: usize = 64;
 const MAX_BATCH: usize = 1024;
 /// What is left for later when a batch is full.
 const BATCH_GAP: Ns = 1_000;
+/// Bytes before a frame, with the start delimiter.
+const PREAMBLE: usize = 8;
+const FCS: usize = 4;
+/// Bytes of silence after a frame.
+const GAP: usize = 12;
 /// Longest delay between a request and the first fetch.
 const MAX_START: Ns = 2_000;
 
@@ -55,7 +60,8 @@ struct Flight {
     frame: Option<Frame>,
     tag: Option<u16>,
     given_back: bool,
-    start: Ns,
+    /// Time of its start delimiter: what its time stamp tells.
+    sfd: Ns,
 }
 
 /// The engine.
@@ -245,13 +251,18 @@ impl Mac {
         }
         let frame = sound.then(|| Frame::new(data));
         let start = at.max(self.tx.free);
-        let time = match &frame {
-            Some(frame) if self.cfg.pace => frame.wire_time(self.emac_mbps()),
-            _ => 0,
+        let mbps = u64::from(self.emac_mbps());
+        let time = |bytes: usize| bytes as u64 * 8000 / mbps;
+        let (sfd, end, free) = match &frame {
+            Some(frame) if self.cfg.pace => {
+                let bytes = PREAMBLE + frame.data.len() + FCS;
+                (time(PREAMBLE), time(bytes), time(bytes + GAP))
+            }
+            _ => (0, 0, 0),
         };
-        self.tx.free = start + time;
-        self.tx.wake = start + time;
-        let mut flight = Flight { queue, frame, tag, given_back: false, start };
+        self.tx.free = start + free;
+        self.tx.wake = start + end;
+        let mut flight = Flight { queue, frame, tag, given_back: false, sfd: start + sfd };
         if !self.cfg.kind && self.rng.one_in(2) {
             self.tx_give_back(&mut flight, host);
         }
@@ -264,7 +275,10 @@ impl Mac {
         let mut parts = std::mem::take(&mut self.tx.parts);
         for part in parts.drain(..) {
             if write_type(host, part.addr, dt::FEMPTY, part.die).is_err() {
-                self.dma_error(flight.queue as u32, format_args!("TX write-back at {:#x}", part.addr));
+                self.dma_error(
+                    flight.queue as u32,
+                    format_args!("TX write-back at {:#x}", part.addr),
+                );
                 self.tx.queues[flight.queue].halted = true;
             }
             if part.die != 0 {
@@ -282,7 +296,7 @@ impl Mac {
         }
         let Some(frame) = flight.frame else { return };
         if let Some(tag) = flight.tag {
-            self.tx_stamp(flight.start, tag);
+            self.tx_stamp(flight.sfd, tag);
         }
         self.emit(at, frame);
     }
@@ -401,7 +415,7 @@ impl Mac {
         data: &mut Vec<u8>,
         host: &mut dyn Host,
     ) -> bool {
-        if desc.len() == 0 {
+        if desc.size() == 0 {
             self.report
                 .note(Violation::Descriptor, format_args!("TX descriptor at {addr:#x}: DS is 0"));
             return true;
@@ -414,7 +428,7 @@ impl Mac {
             );
         }
         let at = data.len();
-        data.resize(at + desc.len(), 0);
+        data.resize(at + desc.size(), 0);
         let ordered = self.faults.bus_error();
         let failed = ordered || host.dma_read(aligned.into(), &mut data[at..]).is_err();
         if failed {

@@ -5,6 +5,7 @@
 //!
 //! Sources: reference sections 2.7, 2.10, 1.7, 3.3a.
 
+use super::mode::Ops;
 use super::regs::{bits, reg};
 use super::{Mac, NEVER};
 use crate::chip::{LinkPin, SpeedField};
@@ -133,29 +134,42 @@ impl Mac {
         if held & !ecmr & bits::ECMR_RE != 0 {
             self.rpo_until = now + self.delay(MAX_RPO);
         }
-        if !held & ecmr & bits::ECMR_TE != 0 {
-            self.check_interface();
+        if ecmr & bits::ECMR_TE != 0 {
+            if self.mode.ops == Ops::Operation {
+                self.check_interface();
+            }
             self.tx_kick(now);
         }
     }
 
-    /// Whether the interface selection registers suit `phy-mode`.
+    /// Whether the interface selection registers suit the board: `phy-mode` and, where the MAC
+    /// has internal delays, those of the device tree.
     fn check_interface(&mut self) {
         let mii = self.cfg.phy_mode == "mii";
-        let (wrong, what) = if self.chip.toe {
-            let rgmii = self.regs.get(reg::CXR31) & 1 != 0;
-            let clock = self.regs.get(reg::CXR35) & 3 == 0;
-            (rgmii == mii || clock == mii, "CXR31 and CXR35 do not")
-        } else if self.chip.is_in(crate::chip::GEN4) {
-            (self.regs.get(reg::APSR) >> 24 & 1 != u32::from(mii), "APSR.MIISELECT does not")
+        let held = |off| self.regs.get(off);
+        let select = if self.chip.toe {
+            // CXR31.SEL_LINK0 is set for RGMII, CXR35.SEL_XMII is 2 for MII.
+            (held(reg::CXR31) & 1 != 0) != mii && (held(reg::CXR35) & 3 != 0) == mii
+        } else if self.chip.mii_select {
+            (held(reg::APSR) & bits::APSR_MIISELECT != 0) == mii
         } else {
-            (false, "")
+            true
         };
-        if wrong {
-            self.report.note(
-                Violation::Interface,
-                format_args!("{what} suit phy-mode {}", self.cfg.phy_mode),
-            );
+        let delays = match self.cfg.delays_ps {
+            Some((rx, tx)) if self.chip.delays_ps.is_some() => {
+                let set = |bit| held(reg::APSR) & bit != 0;
+                set(bits::APSR_RDM) == (rx != 0) && set(bits::APSR_TDM) == (tx != 0)
+            }
+            _ => true,
+        };
+        for (right, what) in [(select, "interface selection"), (delays, "internal delays")] {
+            if !right {
+                let mode = &self.cfg.phy_mode;
+                self.report.note(
+                    Violation::Interface,
+                    format_args!("{what} is not what the board needs (phy-mode {mode})"),
+                );
+            }
         }
     }
 
@@ -216,7 +230,7 @@ impl Mac {
         let ecmr = self.regs.get(reg::ECMR);
         let open = !self.chip.toe || self.toe.ports & bits::CSR0_RPE != 0;
         let off = ecmr & bits::ECMR_RE == 0 || !open;
-        if self.in_reset || off || !(self.medium() || self.loops_back()) {
+        if self.in_reset || off || frame.data.is_empty() || !(self.medium() || self.loops_back()) {
             self.stats.rx_off += 1;
             return None;
         }

@@ -322,7 +322,10 @@ impl Mac {
         if lost {
             self.report.note(
                 Violation::WrongMode,
-                format_args!("{}: write of {value:#x} is lost in {:?} mode", spec.name, self.mode.ops),
+                format_args!(
+                    "{}: write of {value:#x} is lost in {:?} mode",
+                    spec.name, self.mode.ops
+                ),
             );
         }
         !lost
@@ -338,9 +341,7 @@ impl Mac {
                 self.regs.get(reg::EIS) | if full { bits::EIS_QFS } else { 0 }
             }
             reg::ISS => self.iss(),
-            reg::PIR => {
-                self.regs.get(reg::PIR) | if self.mdio.mdi() { bits::PIR_MDI } else { 0 }
-            }
+            reg::PIR => self.regs.get(reg::PIR) | if self.mdio.mdi() { bits::PIR_MDI } else { 0 },
             reg::PSR => u32::from(self.link_level()),
             reg::CSR0 => self.toe.ports,
             reg::TSR => (self.tx.stamps.len() as u32) << 8,

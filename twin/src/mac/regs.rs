@@ -100,6 +100,9 @@ pub mod bits {
     pub const CSR_DTS: u32 = 1 << 8;
     pub const CSR_TPO0: u32 = 1 << 16;
     pub const CSR_RPO: u32 = 1 << 20;
+    pub const APSR_RDM: u32 = 1 << 13;
+    pub const APSR_TDM: u32 = 1 << 14;
+    pub const APSR_MIISELECT: u32 = 1 << 24;
     pub const RCR_EFFS: u32 = 1 << 0;
     pub const RCR_ENCF: u32 = 1 << 1;
     pub const RCR_ETS0: u32 = 1 << 4;
@@ -399,8 +402,7 @@ pub struct Regs {
 impl Regs {
     /// All registers of `chip` with their reset values.
     pub fn new(chip: &Chip) -> Box<Self> {
-        let mut regs =
-            Box::new(Self { words: [0; WORDS], index: [NONE; WORDS], seen: [0; WORDS] });
+        let mut regs = Box::new(Self { words: [0; WORDS], index: [NONE; WORDS], seen: [0; WORDS] });
         for (at, spec) in SPECS.iter().enumerate().filter(|(_, spec)| chip.is_in(spec.chips)) {
             for n in 0..spec.count {
                 let word = spec.off / 4 + n;

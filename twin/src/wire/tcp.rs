@@ -5,10 +5,12 @@
 //! Some habits of smoltcp 0.12 are worked around, since they turn each lost segment into a stall of
 //! the length of its retransmission timeout:
 //! - It forgets a fast retransmission if it has new data to send at that moment. So the sources give
-//!   it no more than the line can take now.
+//!   it no more than the line can take now, and no more while the other side's window is full.
 //! - It does not count a duplicate acknowledgement whose window differs, and Linux opens its window
 //!   with each segment that comes, behind a gap or not. So those behind a gap get the window of the
 //!   one before.
+//! - It wants three duplicates, and Linux sends one for all that GRO has put together. So one that
+//!   reports three segments behind a gap counts for three, as RFC 6675 has it.
 //! - It takes the acknowledgement of a segment that came twice (with a D-SACK block, RFC 2883) for
 //!   the sign of another loss. So those are kept from it.
 //!
@@ -139,6 +141,19 @@ impl Device for Queues {
     }
 }
 
+/// Address and port of the other end, and the port of ours.
+type Key = (IpAddr, u16, u16);
+
+/// What the other end of a connection has said last, and what was said to it.
+struct Said {
+    acked: u32,
+    /// Where the data ends that was sent.
+    sent: Option<u32>,
+    window: u16,
+    /// What it can take at once.
+    segment: u64,
+}
+
 /// The TCP end of the model peer in one VLAN.
 pub struct TcpEnd {
     interface: Interface,
@@ -146,8 +161,8 @@ pub struct TcpEnd {
     sockets: SocketSet<'static>,
     connections: Vec<Connection>,
     next: Option<Ns>,
-    /// Acknowledgement and window of the last segment from an address and port, to a port.
-    windows: BTreeMap<(IpAddr, u16, u16), (u32, u16)>,
+    /// The last segment from an address and port, to a port.
+    said: BTreeMap<Key, Said>,
     /// Which connection is served first: each in its turn.
     first: usize,
     /// What [`pattern`](packet::pattern) says for the offsets 0, 1, ...
@@ -183,7 +198,7 @@ impl TcpEnd {
             sockets: SocketSet::new(Vec::new()),
             connections: Vec::new(),
             next: None,
-            windows: BTreeMap::new(),
+            said: BTreeMap::new(),
             first: 0,
             pattern: (0..251 * 64).map(packet::pattern).collect(),
             stats: TcpStats::default(),
@@ -203,25 +218,38 @@ impl TcpEnd {
             let most = (self.queues.mtu - header) as u64;
             self.listen(dport, most.min(segment_size(&segment)));
         }
-        let acked = packet::be32(&segment, 8);
+        let mut copies = 1;
         let key = (ip.src, sport, dport);
-        match acknowledged(&segment) {
-            Acknowledged::Twice => return,
-            Acknowledged::BehindGap => {
-                if let Some(&(_, window)) = self.windows.get(&key).filter(|last| last.0 == acked) {
-                    segment[14..16].copy_from_slice(&window.to_be_bytes());
+        let mut said = Said {
+            acked: packet::be32(&segment, 8),
+            sent: None,
+            window: packet::be16(&segment, 14),
+            segment: segment_size(&segment),
+        };
+        if let Some(last) = self.said.get(&key).filter(|_| segment[13] & 0x02 == 0) {
+            said.segment = last.segment;
+            said.sent = last.sent;
+            match acknowledged(&segment) {
+                _ if said.acked != last.acked => {}
+                Acknowledged::Twice => return,
+                Acknowledged::BehindGap(bytes) => {
+                    said.window = last.window;
+                    segment[14..16].copy_from_slice(&said.window.to_be_bytes());
+                    copies = (bytes / said.segment).clamp(1, 3);
                 }
+                Acknowledged::Plainly => {}
             }
-            Acknowledged::Plainly => {}
         }
-        if self.windows.len() > 2 * MAX_CONNECTIONS {
-            self.windows.clear();
+        if self.said.len() > 2 * MAX_CONNECTIONS {
+            self.said.clear();
         }
-        self.windows.insert(key, (acked, packet::be16(&segment, 14)));
+        self.said.insert(key, said);
         // TCP gets the packet as one piece, whatever it was on the wire.
         let eth = EthHeader::ip([0; 6], [0; 6], None, ip.dst);
-        for mut frame in packet::emit_ip(&eth, ip, 0, &segment, usize::MAX) {
-            self.queues.input.push_back(frame.split_off(14));
+        for _ in 0..copies {
+            for mut frame in packet::emit_ip(&eth, ip, 0, &segment, usize::MAX) {
+                self.queues.input.push_back(frame.split_off(14));
+            }
         }
     }
 
@@ -277,16 +305,18 @@ impl TcpEnd {
         self.queues.output.clear();
         self.queues.room = room;
         let time = instant(now);
-        let mut paced = None;
+        let mut wake = None;
         // Each round moves data; a service that has moved some lets TCP say so. The last word is
         // TCP's: what a source gives to it does not lie there unsent.
         for round in 0..4 {
+            let done = self.queues.output.len();
             while self.interface.poll(time, &mut self.queues, &mut self.sockets)
                 == PollResult::SocketStateChanged
             {
                 // One packet of each socket a call.
             }
-            if round == 3 || !self.serve(now, &mut paced) {
+            self.note_sent(done);
+            if round == 3 || !self.serve(now, &mut wake) {
                 break;
             }
         }
@@ -295,7 +325,7 @@ impl TcpEnd {
         // smoltcp's clock counts microseconds: what is due "now" and was not done is blocked, and
         // is looked at again when its clock has moved.
         let at = at.map(|at| (at.total_micros().max(0) as Ns * 1000).max((now / 1000 + 1) * 1000));
-        self.next = match (at, paced) {
+        self.next = match (at, wake) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         };
@@ -303,9 +333,26 @@ impl TcpEnd {
         self.queues.output.iter()
     }
 
+    /// Notes how far the data goes that is in the output from packet `first` on.
+    fn note_sent(&mut self, first: usize) {
+        for packet in &self.queues.output[first..] {
+            let parsed = match packet.first().map(|byte| byte >> 4) {
+                Some(4) => packet::parse_ipv4(packet),
+                _ => packet::parse_ipv6(packet),
+            };
+            let Ok((ip, segment)) = parsed else { continue };
+            let key = (ip.dst, packet::be16(segment, 2), packet::be16(segment, 0));
+            if let Some(said) = self.said.get_mut(&key) {
+                let data = segment.len() - usize::from(segment[12] >> 4) * 4;
+                let end = packet::be32(segment, 4).wrapping_add(data as u32);
+                said.sent = Some(said.sent.map_or(end, |sent| later(sent, end)));
+            }
+        }
+    }
+
     /// Lets each service have its turn; tells whether data was moved.
-    fn serve(&mut self, now: Ns, paced: &mut Option<Ns>) -> bool {
-        *paced = None;
+    fn serve(&mut self, now: Ns, wake: &mut Option<Ns>) -> bool {
+        *wake = None;
         let mut moved = false;
         let count = self.connections.len();
         self.first = (self.first + 1) % count.max(1);
@@ -314,10 +361,16 @@ impl TcpEnd {
             let connection = &mut self.connections[(self.first + step) % count];
             let socket = self.sockets.get_mut::<Socket<'_>>(connection.handle);
             let segments = room.div_ceil((count - step) as u64);
-            let share = segments * connection.segment;
+            let ends = socket.remote_endpoint().zip(socket.local_endpoint());
+            let key = ends.map(|(to, from)| (IpAddr::from(to.addr), to.port, from.port));
+            let said = key.and_then(|key| self.said.get(&key));
+            let flying =
+                said.and_then(|said| Some(said.sent?.wrapping_sub(said.acked))).unwrap_or(0);
+            let unsent = (socket.send_queue() as u64).saturating_sub(u64::from(flying));
+            let share = (segments * connection.segment).saturating_sub(unsent);
             let (pattern, stats) = (&self.pattern, &mut self.stats);
             let before = stats.sent;
-            let mut turn = Turn { now, share, pattern, stats, paced };
+            let mut turn = Turn { now, share, blocked: unsent > 0, pattern, stats, wake };
             moved |= connection.serve(socket, &mut turn);
             let sent = self.stats.sent - before;
             room = room.saturating_sub(sent.div_ceil(connection.segment));
@@ -336,10 +389,40 @@ struct Turn<'a> {
     now: Ns,
     /// Bytes that a source may send.
     share: u64,
+    /// What was given to TCP before waits for the other side.
+    blocked: bool,
     pattern: &'a [u8],
     stats: &'a mut TcpStats,
-    /// When a source with a rate may go on.
-    paced: &'a mut Option<Ns>,
+    /// When a source may go on: one with a rate when it is time, any other when there is room.
+    wake: &'a mut Option<Ns>,
+}
+
+impl Turn<'_> {
+    fn wake_at(&mut self, at: Ns) {
+        *self.wake = Some(self.wake.map_or(at, |wake| wake.min(at)));
+    }
+
+    /// Sends up to `most` bytes of the pattern, no more than the line has room for.
+    fn send(&mut self, socket: &mut Socket<'_>, offset: &mut u64, most: u64) -> u64 {
+        let share = most.min(self.share);
+        let mut sent = 0;
+        while sent < share && socket.can_send() {
+            let from = (*offset % 251) as usize;
+            let rest = usize::try_from(share - sent).unwrap_or(usize::MAX);
+            let len = rest.min(self.pattern.len() - from);
+            let done = socket.send_slice(&self.pattern[from..from + len]).unwrap_or(0);
+            if done == 0 {
+                break;
+            }
+            *offset += done as u64;
+            sent += done as u64;
+        }
+        self.stats.sent += sent;
+        if sent < most && socket.can_send() && !self.blocked {
+            self.wake_at(self.now);
+        }
+        sent
+    }
 }
 
 impl Connection {
@@ -358,9 +441,7 @@ impl Connection {
         };
         match &mut self.service {
             Service::Source => {
-                let sent = send_pattern(socket, &mut self.offset, turn.share, turn.pattern);
-                turn.stats.sent += sent;
-                moved |= sent > 0;
+                moved |= turn.send(socket, &mut self.offset, u64::MAX) > 0;
             }
             Service::Ordered { total, left, rate, start } => {
                 let mut due = *left;
@@ -375,13 +456,11 @@ impl Connection {
                         let bits = (done + u128::from(due) + u128::from(step)) * 8_000_000_000;
                         let span = bits.div_ceil(u128::from(rate)).min(u128::from(Ns::MAX / 2));
                         let at = (*start + span as Ns).max(turn.now + 1);
-                        *turn.paced = Some(turn.paced.map_or(at, |paced| paced.min(at)));
+                        turn.wake_at(at);
                     }
                 }
-                let most = due.min(turn.share);
-                let sent = send_pattern(socket, &mut self.offset, most, turn.pattern);
+                let sent = turn.send(socket, &mut self.offset, due);
                 *left -= sent;
-                turn.stats.sent += sent;
                 moved |= sent > 0;
                 if *left == 0 {
                     socket.close();
@@ -461,6 +540,15 @@ fn echo(socket: &mut Socket<'_>, stats: &mut TcpStats) -> bool {
     moved
 }
 
+/// The later of two sequence numbers.
+fn later(a: u32, b: u32) -> u32 {
+    if (b.wrapping_sub(a) as i32) > 0 {
+        b
+    } else {
+        a
+    }
+}
+
 /// What the sender of this SYN can take at once.
 fn segment_size(syn: &[u8]) -> u64 {
     let header = usize::from(syn[12] >> 4) * 4;
@@ -483,8 +571,8 @@ fn segment_size(syn: &[u8]) -> u64 {
 enum Acknowledged {
     /// No more than that it came twice: the first SACK block is below what is acknowledged.
     Twice,
-    /// No more than that there is some behind a gap: the first SACK block is above.
-    BehindGap,
+    /// No more than that there are so many bytes behind a gap: the first SACK block is above.
+    BehindGap(u64),
     /// Anything else.
     Plainly,
 }
@@ -502,9 +590,13 @@ fn acknowledged(segment: &[u8]) -> Acknowledged {
     loop {
         match *options {
             [1, ref rest @ ..] => options = rest,
-            [5, len, ref rest @ ..] if len >= 10 && rest.len() >= 8 => {
-                let below = (packet::be32(rest, 0).wrapping_sub(acked) as i32) < 0;
-                return if below { Acknowledged::Twice } else { Acknowledged::BehindGap };
+            [5, len, ref rest @ ..] if len >= 10 && rest.len() >= usize::from(len) - 2 => {
+                if (packet::be32(rest, 0).wrapping_sub(acked) as i32) < 0 {
+                    return Acknowledged::Twice;
+                }
+                let blocks = rest[..usize::from(len) - 2].chunks_exact(8);
+                let size = |block| packet::be32(block, 4).wrapping_sub(packet::be32(block, 0));
+                return Acknowledged::BehindGap(blocks.map(|block| u64::from(size(block))).sum());
             }
             [kind, len, ..] if kind != 0 && len >= 2 && options.len() >= usize::from(len) => {
                 options = &options[usize::from(len)..];
@@ -512,22 +604,6 @@ fn acknowledged(segment: &[u8]) -> Acknowledged {
             _ => return Acknowledged::Plainly,
         }
     }
-}
-
-/// Sends up to `most` bytes of the pattern.
-fn send_pattern(socket: &mut Socket<'_>, offset: &mut u64, most: u64, pattern: &[u8]) -> u64 {
-    let mut sent = 0;
-    while sent < most && socket.can_send() {
-        let from = (*offset % 251) as usize;
-        let len = usize::try_from(most - sent).unwrap_or(usize::MAX).min(pattern.len() - from);
-        let done = socket.send_slice(&pattern[from..from + len]).unwrap_or(0);
-        if done == 0 {
-            break;
-        }
-        *offset += done as u64;
-        sent += done as u64;
-    }
-    sent
 }
 
 #[cfg(test)]
@@ -566,7 +642,12 @@ mod tests {
     fn what_is_acknowledged() {
         use Acknowledged::*;
         assert_eq!(acknowledged(&ack(&sack(500, 1000))), Twice);
-        assert_eq!(acknowledged(&ack(&sack(2000, 3000))), BehindGap);
+        assert_eq!(acknowledged(&ack(&sack(2000, 3000))), BehindGap(1000));
+        let mut options = vec![1, 1, 5, 18];
+        for edge in [5000u32, 5700, 2000, 3000] {
+            options.extend_from_slice(&edge.to_be_bytes());
+        }
+        assert_eq!(acknowledged(&ack(&options)), BehindGap(1700));
         assert_eq!(acknowledged(&ack(&[])), Plainly);
         // Sequence numbers wrap.
         assert_eq!(acknowledged(&ack(&sack(0xffff_ff00, 0xffff_fff0))), Twice);
@@ -589,7 +670,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_stands_still_behind_a_gap() {
+    fn duplicates_are_made_plain() {
         let own = ("10.77.0.2".parse().unwrap(), 24);
         let mut end = TcpEnd::new(&[own], &[], 1500, 0);
         let ip = IpHeader {
@@ -598,16 +679,27 @@ mod tests {
             proto: packet::IP_TCP,
             fragment: None,
         };
-        let mut window = |segment: &[u8], value: u16| {
+        // The windows of the segments that reach smoltcp for one that comes.
+        let mut windows = |segment: &[u8], value: u16| {
             let mut segment = segment.to_vec();
             segment[14..16].copy_from_slice(&value.to_be_bytes());
             end.receive(&ip, &segment);
-            packet::be16(&end.queues.input.pop_back().unwrap(), 20 + 14)
+            let reach = |packet: Vec<u8>| packet::be16(&packet, 20 + 14);
+            end.queues.input.drain(..).map(reach).collect::<Vec<_>>()
         };
-        assert_eq!(window(&ack(&[]), 100), 100);
-        assert_eq!(window(&ack(&sack(2000, 3000)), 110), 100);
-        assert_eq!(window(&ack(&sack(2000, 4000)), 120), 100);
-        assert_eq!(window(&ack(&[]), 130), 130);
+        let mut syn = ack(&[2, 4, 0x03, 0xe8]);
+        syn[13] = 2;
+        assert_eq!(windows(&syn, 90), [90]);
+        assert_eq!(windows(&ack(&[]), 100), [100]);
+        assert_eq!(windows(&ack(&sack(2000, 3000)), 110), [100]);
+        assert_eq!(windows(&ack(&sack(2000, 4000)), 120), [100; 2]);
+        assert_eq!(windows(&ack(&sack(2000, 9000)), 130), [100; 3]);
+        assert_eq!(windows(&ack(&sack(500, 1000)), 140), []);
+        assert_eq!(windows(&ack(&[]), 150), [150]);
+        // With news in it, it counts.
+        let mut more = ack(&sack(500, 1000));
+        more[8..12].copy_from_slice(&2000u32.to_be_bytes());
+        assert_eq!(windows(&more, 160), [160]);
     }
 
     #[test]

@@ -164,7 +164,9 @@ fn unknown_offsets() {
 fn wrong_sizes() {
     on_all(|b| {
         b.reset_line(false);
-        for (off, size) in [(reg::CSR as u64, 1), (reg::CSR as u64, 2), (8, 8), (reg::CSR as u64 + 1, 4)] {
+        for (off, size) in
+            [(reg::CSR as u64, 1), (reg::CSR as u64, 2), (8, 8), (reg::CSR as u64 + 1, 4)]
+        {
             assert_eq!(b.dev.mmio_read(&mut b.mem, MAC, off, size), 0);
         }
         b.dev.mmio_write(&mut b.mem, MAC, reg::CCC as u64, 1, 1);

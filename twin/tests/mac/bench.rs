@@ -152,7 +152,7 @@ impl Bench {
         }
         answer.truncate(len);
         let answer = String::from_utf8(answer).unwrap();
-        assert_eq!(self.control_r(0x010), 1, "order {text:?} was refused: {answer}");
+        assert_eq!(self.control_r(0x010), 1, "order {:.60} was refused: {answer}", text);
         answer
     }
 
@@ -216,11 +216,19 @@ impl Bench {
 
     /// Size of the RX descriptors.
     pub fn step(&self) -> u32 {
-        if self.is_rcar() { 20 } else { 8 }
+        if self.is_rcar() {
+            20
+        } else {
+            8
+        }
     }
 
     pub fn queues(&self) -> usize {
-        if self.is_rcar() { 2 } else { 1 }
+        if self.is_rcar() {
+            2
+        } else {
+            1
+        }
     }
 
     /// Writes a descriptor, type last.
@@ -249,7 +257,11 @@ impl Bench {
 
     /// Size that the driver programs into RX slots.
     pub fn rx_ds(&self) -> u32 {
-        if self.is_rcar() { 2046 } else { 1726 }
+        if self.is_rcar() {
+            2046
+        } else {
+            1726
+        }
     }
 
     /// Makes RX slot `n` of queue `q` available with `ds` bytes.
@@ -286,6 +298,8 @@ impl Bench {
             GptpRun::Config => {
                 self.modify(reg::CCC, 0x3_0083, 0x1_0081);
                 self.wait("CONFIG", |b| b.r(reg::CSR) & 0xF == 2);
+                // TDM: the usual board needs a delay of the TX clock.
+                self.modify(reg::APSR, 0x6000, 0x4000);
             }
             run => {
                 self.set_mode(1);
@@ -445,12 +459,6 @@ impl Bench {
 
     pub fn now(&self) -> Ns {
         self.mem.now()
-    }
-
-    /// Level of the line of that name.
-    pub fn line(&self, name: &str) -> bool {
-        let at = self.chip.lines.iter().position(|line| line.name == name);
-        self.mem.irqs[at.unwrap_or_else(|| panic!("{} has no line {name}", self.chip.name))]
     }
 
     /// The lines that are asserted.

@@ -95,6 +95,7 @@ fn periodic_output() {
         } else {
             b.w(reg::GIC, 4);
         }
+        assert_eq!(b.r(reg::GIC), 4);
         b.run(499 * MS);
         assert_eq!(b.r(reg::GIS), 0);
         let mut last = None;

@@ -8,7 +8,7 @@ use ravbtwin::mac::regs::reg;
 
 tests! {
     management_bus, no_answer, clause_45, short_preamble, link_change_interrupt, link_pin_property,
-    cable, negotiation, speed_must_match, fixed_link, interface_selection, silent_phy, phy_loopback,
+    cable, negotiation, speed_must_match, fixed_link, interface_selection, internal_delays, silent_phy, phy_loopback,
 }
 
 const MDC: u32 = 1;
@@ -225,6 +225,7 @@ fn interface_selection() {
         b.w(reg::ECMR, 0);
         if b.is_rcar() {
             b.modify(reg::APSR, 0, 1 << 24);
+            assert_eq!(b.r(reg::APSR), 0x0100_4000);
         } else {
             b.w(reg::CXR31, 0);
             b.w(reg::CXR35, 0x03E8_0002);
@@ -232,6 +233,19 @@ fn interface_selection() {
         b.w(reg::ECMR, ECMR_RCAR & !(1 << 23));
         assert_eq!(b.violations(), [""; 0]);
     });
+}
+
+fn internal_delays() {
+    on_those(
+        |chip| chip.delays_ps.is_some(),
+        |b| {
+            b.open();
+            b.w(reg::ECMR, 0);
+            b.modify(reg::APSR, 0x6000, 0x2000);
+            b.w(reg::ECMR, ECMR_RCAR);
+            assert_eq!(b.violations(), ["violation.interface"]);
+        },
+    );
 }
 
 fn silent_phy() {

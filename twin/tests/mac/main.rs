@@ -9,7 +9,7 @@ mod bench;
 macro_rules! tests {
     ($($name:ident),* $(,)?) => {
         /// The tests of this module with their names.
-        pub const TESTS: &[(&str, fn())] = &[$((stringify!($name), $name)),*];
+        pub const TESTS: crate::Tests = &[$((stringify!($name), $name)),*];
 
         mod run {
             $(#[test]
@@ -19,6 +19,9 @@ macro_rules! tests {
         }
     };
 }
+
+/// Tests with their names.
+type Tests = &'static [(&'static str, fn())];
 
 mod access;
 mod coverage;

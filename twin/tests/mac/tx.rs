@@ -29,7 +29,9 @@ fn one_descriptor() {
         assert_eq!(send(b, 0), [frame(60)]);
         assert_eq!(b.dt(TX_RING[0]), FEMPTY);
         assert_eq!(b.r(reg::TIS), 1);
-        assert_eq!(b.r(reg::TSR), 0, "no time stamp was asked for");
+        if b.is_rcar() {
+            assert_eq!(b.r(reg::TSR), 0, "no time stamp was asked for");
+        }
     });
 }
 
