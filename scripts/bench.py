@@ -7,8 +7,8 @@ deterministic; SEEDS='1 2 3' are the samples (layout of the kernel's memory, the
 """
 
 import json
+import math
 import os
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -132,30 +132,39 @@ def livelock_table(rows: list[dict], drivers: list[str]) -> str:
 
 
 def livelock_plot(rows: list[dict], drivers: list[str], path: Path) -> None:
-    """Bars by gnuplot: a group for each condition, a bar for each driver and policy."""
-    bars = [(driver, policy) for driver in drivers for policy in POLICIES]
-    data = ["condition\t" + "\t".join(f"{driver}: {POLICIES[policy]}" for driver, policy in bars)]
+    """Bars on a logarithmic scale: a group for each condition and driver, a bar for each policy."""
+    bar, gap, top, height, decades = 46, 40, 30, 300, 3
+    colours = ("#bbbbbb", "#88aadd", "#ddaa66", "#449966")
+    parts = []
+    x = 70
+    for exponent in range(decades + 1):
+        y = top + height - height * exponent / decades
+        parts.append(f'<path d="M60 {y}H{{width}}" stroke="#ddd"/><text x="54" y="{y + 4}" text-anchor="end">{10**exponent}</text>')
     for condition in CONDITIONS:
-        values = (str(value(rows, condition, driver, policy, "udp_rx")) for driver, policy in bars)
-        data.append(f"{condition.name}\t" + "\t".join(values))
-    script = f"""
-set terminal svg size 900,420 font "sans,12"
-set output "{path}"
-set datafile separator tab
-set style data histogram
-set style histogram cluster gap 1
-set style fill solid 0.8 border -1
-set logscale y
-set yrange [1:2000]
-set ylabel "UDP received, Mbit/s"
-set key outside top center horizontal
-set grid ytics
-$rows << END
-{chr(10).join(data)}
-END
-plot for [i=2:{len(bars) + 1}] $rows using i:xtic(1) title columnheader(i)
-"""
-    subprocess.run(["gnuplot"], input=script, text=True, check=True)
+        for driver in drivers:
+            middle = x + bar * len(POLICIES) / 2
+            for policy, colour in zip(POLICIES, colours, strict=True):
+                rate = value(rows, condition, driver, policy, "udp_rx")
+                size = height * min(max(math.log10(max(rate, 1)), 0), decades) / decades
+                y = top + height - size
+                parts.append(
+                    f'<rect x="{x}" y="{y:.1f}" width="{bar - 4}" height="{size:.1f}" fill="{colour}"/>'
+                    f'<text x="{x + bar / 2 - 2}" y="{y - 4:.1f}" text-anchor="middle">{rate:.0f}</text>'
+                )
+                x += bar
+            label = f"{driver}, {condition.name}"
+            parts.append(f'<text x="{middle}" y="{top + height + 18}" text-anchor="middle">{label}</text>')
+            x += gap
+    for number, (policy, colour) in enumerate(zip(POLICIES, colours, strict=True)):
+        y = top + height + 34
+        left = 70 + 160 * number
+        parts.append(f'<rect x="{left}" y="{y}" width="12" height="12" fill="{colour}"/><text x="{left + 18}" y="{y + 11}">{policy}</text>')
+    width = max(x, 720)
+    body = "\n".join(parts).replace("{width}", str(width))
+    path.write_text(
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{top + height + 60}" font-family="sans-serif" font-size="12">\n'
+        f'<rect width="100%" height="100%" fill="#fff"/><text x="70" y="18">UDP received, Mbit/s of payload, one CPU, virtual time</text>\n{body}\n</svg>\n'
+    )
 
 
 def main(arguments: list[str]) -> int:
