@@ -132,6 +132,7 @@ ticker() {
 		n=$((n + 1))
 		if [[ -t 2 ]] || ((n % 30 == 0)); then
 			last=$(tail -c 300 "$2" | tr '\r' '\n' | tail -n 1 | tr -cd '[:print:]')
+			[[ $last != "== "* ]] || last=
 			if [[ -t 2 ]]; then
 				printf '\r\033[K%s: %s ... %d s  %.60s' "$me" "$1" "$n" "$last" >&2
 			else

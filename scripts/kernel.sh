@@ -31,7 +31,7 @@ stock) suffix=arm64 ;;
 rt) suffix=rt-arm64 ;;
 esac
 
-# package_file PACKAGE:ARCH VERSION: fetch it unless the cache has it, and print its path.
+# package_file PACKAGE:ARCHITECTURE VERSION: fetch it unless the cache has it, and print its path.
 package_file() {
 	local package=${1%:*} arch=${1#*:} file
 	file=$CACHE/debs/${package}_${2/:/%3a}_$arch.deb
@@ -61,13 +61,18 @@ fetch_packages() {
 	done
 }
 
+fetch_source() {
+	package_file "$source:all" "$version" || { apt-get -q update && package_file "$source:all" "$version"; } ||
+		die "the mirror no longer has $source $version: remove $where and set up again"
+}
+
 make_kernel() {
 	local tmp=$1 part
 	choose || { apt-get -q update && choose; } || die "the mirror has no linux-image-$suffix"
 	if ! fetch_packages; then
 		# The list of packages may be older than the mirror.
 		apt-get -q update
-		choose && fetch_packages
+		{ choose && fetch_packages; } || die "the mirror has no kernel packages for $suffix"
 	fi
 	mkdir "$tmp/deb"
 	for part in binary modules base headers; do
@@ -101,6 +106,7 @@ if [[ ! -f $where/versions ]]; then
 		tmp=$(new_part kernel-"$flavour")
 		step "Debian's arm64 kernel ($flavour)" make_kernel "$tmp"
 		mv -T "$tmp" "$where"
+		prune "kernel-$flavour" "$where"
 		# shellcheck source=/dev/null
 		. "$where/versions"
 		if [[ $version == "$pinned" ]]; then
@@ -119,7 +125,7 @@ case $action in
 	if [[ ! -s $file ]]; then
 		enter_toolbox
 		lock linux-source
-		[[ -s $file ]] || step "source of kernel $version" package_file "$source:all" "$version"
+		[[ -s $file ]] || step "source of kernel $version" fetch_source
 	fi
 	printf '%s\n' "$file"
 	;;

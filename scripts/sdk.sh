@@ -88,7 +88,8 @@ check_symbols() {
 }
 
 kernel=$("$TOP/scripts/kernel.sh" "$flavour" --where)
-where=$CACHE/sdk-$flavour-$(key "$(basename "$kernel")" "$(basename "$("$TOP/scripts/toolbox.sh" --where)")" "${make_flags[@]}" "$keep" \
+# Of the kernel only its version counts, not how its packages are unpacked: this takes minutes to make.
+where=$CACHE/sdk-$flavour-$(key "$(grep ^pinned= "$TOP/scripts/kernel.sh")" "$(basename "$("$TOP/scripts/toolbox.sh" --where)")" "${make_flags[@]}" "$keep" \
 	"$(declare -f unpack configure prepare check_symbols)" "${without[@]}" "${without_code[@]}" "${without_headers[@]}")
 
 # stage NAME TEXT FUNCTION: the tree has its own path in it, so it is made in place; each complete stage leaves a stamp,
