@@ -11,6 +11,7 @@
 # The directory holds the shim, the libraries of its tests, and "info", one assignment a line: version=, how=preload or
 # in-tree, qemu=FILE, and preload=FILE (empty for in-tree).
 
+# shellcheck disable=SC2030,SC2031 # make_preloaded is a subshell, and its tmp its own
 . "$(dirname "$0")/common.sh"
 
 in_tree=0 action=
@@ -27,10 +28,11 @@ done
 marked() { sed -n "/^# <$1>/,/^# <.$1>/p" "$0"; }
 shim=$TOP/twin/shim
 toolbox=$("$TOP/scripts/toolbox.sh" --where)
-headers_key=$(key "${toolbox##*-}" "$(marked headers)")
+# A changed toolbox is still of the same stable suite: what was built in the old one stays, and the tests show that it runs.
+headers_key=$(key "$SUITE" "$(marked headers)")
 headers=$CACHE/qemu-$headers_key
 built_in=$CACHE/qemu.in-tree-$(key "$headers_key" "$(marked in-tree)" "$(key_files "$shim"/twin_*.[ch])")
-emulator_key=$(key "$headers_key" "$(key_files "$0" "$shim"/*.[ch] "$shim"/*.py)")
+emulator_key=$(key "${toolbox##*-}" "$headers_key" "$(key_files "$0" "$shim"/*.[ch] "$shim"/*.py)")
 preloaded=$CACHE/emulator-$emulator_key
 in_tree_emulator=$CACHE/emulator.in-tree-$emulator_key
 where=$preloaded

@@ -109,7 +109,7 @@ def _twins(options: Options, made: Parts, pcap: Path | None, trace: Path | None)
     for number in range(options.ports):
         peer = other_end if number == 0 or options.peer == "port" else "model"
         properties = {"chip": options.chip, "peer": peer, "seed": str(options.seed + number)}
-        if options.peer == "host":
+        if not options.icount:
             # In real time, pacing costs a thread switch for each frame and buys nothing.
             properties["pace"] = "0"
         if number == 0:

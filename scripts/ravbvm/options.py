@@ -20,7 +20,7 @@ PEERS = ("host", "model", "port", "none")
 HELP = (
     ("RUN", "SCRIPT", "what the guest runs, by bash in /root"),
     ("DRIVER", "|".join(DRIVERS), "stock ravb.ko, ours (MODULE), or no driver (c)"),
-    ("MODULE", "FILE...", "modules to insert for DRIVER=rs (ravb-rs.ko)"),
+    ("MODULE", "FILE...", "modules to insert for DRIVER=rs (what `make` builds)"),
     ("CHIP", "|".join(CHIPS), "variant of the MAC (gbeth)"),
     ("CPUS", "N", "processors (1)"),
     ("KERNEL", "|".join(KERNELS), "Debian's arm64 flavour (stock)"),
@@ -37,6 +37,7 @@ HELP = (
     ("TWIN", "K=V:K=V", "properties of the model; `help` lists them"),
     ("LINK", "up|down", "bring the port up before RUN (up)"),
     ("TIMEOUT", "SECONDS", "until the guest is stopped, 0: never (300)"),
+    ("EMULATOR", "preload|in-tree", "the shim in Debian's QEMU, or one built with it (preload)"),
     ("NAME", "WORD", "of the logs in build/vm (vm, vm-2, ...)"),
     ("V", "0|1", "show the kernel's and the emulator's log on stderr (0)"),
 )
@@ -144,7 +145,7 @@ class Options:
             if not path.exists():
                 raise VmError(f"FILES: there is no {path}")
         if self.driver == "rs":
-            self.modules = [Path(m) for m in self.modules] or [TOP / "ravb-rs.ko"]
+            self.modules = [Path(m) for m in self.modules] or [TOP / f"build/module-{self.kernel}/ravb-rs.ko"]
             for path in self.modules:
                 if not path.is_file():
                     raise VmError(f"DRIVER=rs: there is no {path}; `make` builds it")

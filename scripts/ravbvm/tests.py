@@ -155,7 +155,7 @@ class CommandTest(unittest.TestCase):
         words = self.words(PEER="model", TWIN="seed=7:kind=1")
         device = words[words.index("-device", words.index("-drive") + 3) + 1]
         self.assertEqual(
-            device, "twin,id=port0,lib=/m,,x.so,args=chip=gbeth:peer=model:seed=7:kind=1,mac=02:00:00:00:77:01"
+            device, "twin,id=port0,lib=/m,,x.so,args=chip=gbeth:peer=model:seed=7:pace=0:kind=1,mac=02:00:00:00:77:01"
         )
 
     def test_deterministic_runs_have_nothing_of_the_host(self) -> None:
