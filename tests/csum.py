@@ -232,22 +232,22 @@ def toggled_while_down(cfg) -> None:
     """Offloads switched while the interface is down take effect at the next open (R36)."""
     def restore():
         cfg.set_link(True)
-        until(cfg.carrier, 15, "carrier")
+        until(cfg.link_up, 15, "link")
 
     defer(restore)
     cfg.set_link(False)
     _set(cfg, False, False)
     cfg.set_link(True)
-    until(cfg.carrier, 15, "carrier")
-    cfg.ping(wait=5)
+    until(cfg.link_up, 15, "link")
+    cfg.resume()
     cfg.ping(wait=5, size=1400)
     cfg.set_link(False)
     ethtool(f"-K {cfg.ifname} rx on")
     if cfg.chip.tx_csum:
         ethtool(f"-K {cfg.ifname} tx on")
     cfg.set_link(True)
-    until(cfg.carrier, 15, "carrier")
-    cfg.ping(wait=5)
+    until(cfg.link_up, 15, "link")
+    cfg.resume()
 
 
 @ksft_disruptive

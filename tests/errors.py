@@ -20,7 +20,8 @@ KINDS = {"crc": "rx_crc_errors", "phy": "rx_frame_errors", "short": "rx_length_e
 def damaged(cfg, kind) -> None:
     """Frames with one defect."""
     twin = cfg.require_twin()
-    size = {"short": 40, "long": 2100 if cfg.chip.name != "gbeth" else 8300}.get(kind, 500)
+    # What the MAC thinks too long is ordered; that it fits into a slot keeps other effects away.
+    size = 40 if kind == "short" else 500
     bad = eth(cfg.mac, cfg.remote_mac, ETH_P_TEST, b"bad" + bytes(23))
     good = eth(cfg.mac, cfg.remote_mac, ETH_P_TEST, b"good" + bytes(82))
     before = cfg.stats()
@@ -49,7 +50,7 @@ def twice_damaged(cfg, kinds) -> None:
     if cfg.chip.name == "gbeth":
         raise KsftSkipEx("gbeth drops damaged frames in the MAC")
     before = cfg.stats()
-    frame = eth(cfg.mac, cfg.remote_mac, ETH_P_TEST, bytes(26))
+    frame = eth(cfg.mac, cfg.remote_mac, ETH_P_TEST, bytes(26 if "short" in kinds else 86))
     twin.frame(frame, defect=",".join(kinds))
     until(lambda: cfg.stats()["rx_errors"] > before["rx_errors"], 5, "the frame is counted")
     after = cfg.stats()

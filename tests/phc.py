@@ -62,7 +62,7 @@ def settime(cfg) -> None:
     """What is set is read back, beyond 32 bits of seconds too."""
     cfg.require_stamps()
     with ptp.open_phc(cfg) as clock:
-        for value in (5 * NS, 1_800_000_000 * NS + 999_999_999, (2 ** 33) * NS + 1, 7 * NS):
+        for value in (5 * NS, 1_800_000_000 * NS + 999_999_999, 5_000_000_000 * NS + 1, 7 * NS):
             before = time.monotonic_ns()
             clock.set(value)
             error = clock.now() - value
@@ -192,7 +192,7 @@ def down(cfg) -> None:
 
     def restore():
         cfg.set_link(True)
-        until(cfg.carrier, 15, "carrier")
+        until(cfg.link_up, 15, "link")
 
     defer(restore)
     cfg.set_link(False)
@@ -220,7 +220,7 @@ def survives_down_up(cfg) -> None:
     cfg.require_stamps()
     cfg.set_link(False)
     cfg.set_link(True)
-    until(cfg.carrier, 15, "carrier")
+    until(cfg.link_up, 15, "link")
     with ptp.open_phc(cfg) as clock:
         a = clock.now()
         ksft_true(clock.now() > a, "the clock stands still")

@@ -63,7 +63,7 @@ def over_down_up(cfg) -> None:
         cfg.set_link(False)
         cfg.set_link(True)
         # The socket saw ENETDOWN; a new one carries on.
-        until(cfg.carrier, 15, "carrier")
+        until(cfg.link_up, 15, "link")
         with cfg.local_packets() as again:
             ksft_eq(_passes(cfg, again, FOREIGN), True, "foreign unicast after down and up")
 

@@ -122,12 +122,12 @@ def under_traffic(cfg) -> None:
 def while_down(cfg) -> None:
     """Sizes set while down are used at the next open."""
     _restore_later(cfg)
-    defer(until, cfg.carrier, 15, "carrier")
+    defer(until, cfg.link_up, 15, "link")
     defer(cfg.set_link, True)
     cfg.set_link(False)
     _set(cfg, rx=200, tx=100)
     cfg.set_link(True)
-    until(cfg.carrier, 15, "carrier")
+    until(cfg.link_up, 15, "link")
     ksft_eq((_sizes(cfg)["rx"], _sizes(cfg)["tx"]), (200, 100))
     _receive(cfg, 450)
     _send(cfg, 450)

@@ -125,7 +125,7 @@ def hardware_counters(cfg) -> None:
 @ksft_disruptive
 def while_down(cfg) -> None:
     """Down, the last values are still there, and reading them touches no hardware (R59)."""
-    defer(until, cfg.carrier, 15, "carrier")
+    defer(until, cfg.link_up, 15, "link")
     defer(cfg.set_link, True)
     cfg.ping(count=5)
     before = cfg.stats()

@@ -43,9 +43,9 @@ def up(cfg) -> None:
     """Suspended while up and carrying traffic; link, addresses and traffic return by themselves."""
     with bkg(f"ping -q -n -i 0.01 -W 1 {cfg.addr_v['4']}", host=cfg.remote):
         _suspend(cfg)
-    until(cfg.carrier, 15, "carrier after resume")
-    cfg.ping(wait=5)
-    cfg.ping(wait=5, ipver="6")
+    until(cfg.link_up, 15, "link after resume")
+    cfg.resume()
+    cfg.resume(ipver="6")
     ksft_eq(ethtool(f"-g {cfg.ifname}", json=True)[0]["rx"], 1024, "rx ring after resume")
 
 
@@ -54,21 +54,21 @@ def twice_in_a_row(cfg) -> None:
     """Suspended again before the link is back."""
     _suspend(cfg)
     _suspend(cfg)
-    until(cfg.carrier, 15, "carrier after resume")
-    cfg.ping(wait=5)
+    until(cfg.link_up, 15, "link after resume")
+    cfg.resume()
 
 
 @ksft_disruptive
 def down(cfg) -> None:
     """Suspended while down; it can be brought up afterwards."""
-    defer(until, cfg.carrier, 15, "carrier")
+    defer(until, cfg.link_up, 15, "link")
     defer(cfg.set_link, True)
     cfg.set_link(False)
     _suspend(cfg)
-    ksft_eq(cfg.carrier(), False)
+    ksft_eq(cfg.link_up(), False)
     cfg.set_link(True)
-    until(cfg.carrier, 15, "carrier")
-    cfg.ping(wait=5)
+    until(cfg.link_up, 15, "link")
+    cfg.resume()
 
 
 @ksft_disruptive
@@ -77,8 +77,8 @@ def promisc_kept(cfg) -> None:
     foreign = eth("02:00:00:00:88:99", cfg.remote_mac, ETH_P_TEST, bytes(50))
     with cfg.local_packets(promisc=True) as sock:
         _suspend(cfg)
-        until(cfg.carrier, 15, "carrier after resume")
-        cfg.ping(wait=5)
+        until(cfg.link_up, 15, "link after resume")
+        cfg.resume()
         with cfg.remote_packets() as peer:
             peer.send([foreign])
         ksft_eq(len(sock.capture(of_type(ETH_P_TEST), 1, 5)), 1, "foreign frames received")
@@ -90,9 +90,9 @@ def offloads_kept(cfg) -> None:
     defer(ethtool, f"-K {cfg.ifname} rx on")
     ethtool(f"-K {cfg.ifname} rx off")
     _suspend(cfg)
-    until(cfg.carrier, 15, "carrier after resume")
+    until(cfg.link_up, 15, "link after resume")
     ksft_eq(ethtool(f"-k {cfg.ifname}", json=True)[0]["rx-checksumming"]["active"], False)
-    cfg.ping(wait=5)
+    cfg.resume()
     cfg.ping(wait=5, size=1400)
 
 
@@ -101,7 +101,8 @@ def clock_after(cfg) -> None:
     """After resume the PTP clock runs at its rate and packets are stamped (R50)."""
     cfg.require_stamps()
     _suspend(cfg)
-    until(cfg.carrier, 15, "carrier after resume")
+    until(cfg.link_up, 15, "link after resume")
+    cfg.resume()
     defer(ptp.hwtstamp_set, cfg.ifname, *ptp.hwtstamp_get(cfg.ifname))
     ptp.hwtstamp_set(cfg.ifname, ptp.TX_ON, ptp.FILTER_NONE)
     with ptp.open_phc(cfg) as clock, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:

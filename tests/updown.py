@@ -30,39 +30,40 @@ def _leak_check(cfg, before: int, cycles: int) -> None:
 @ksft_disruptive
 def down_up(cfg) -> None:
     """Fifty times down and up under traffic from both ends; it flows again each time."""
-    defer(until, cfg.carrier, 15, "carrier")
+    defer(until, cfg.link_up, 15, "link")
     defer(cfg.set_link, True)
     total = 0.0
     memory = None
-    options = "-q -n -i 0.005 -W 1 -s 400"
+    options = "-q -n -i 0.02 -W 1 -s 400"
     with bkg(f"ping {options} {cfg.addr_v['4']}", host=cfg.remote), \
             bkg(f"ping {options} -I {cfg.addr_v['4']} {cfg.remote_addr_v['4']}"), \
             LinkWatch(cfg.ifindex) as watch:
         for n in range(CYCLES):
             cfg.set_link(False)
-            ksft_eq(cfg.carrier(), False)
+            ksft_eq(cfg.link_up(), False)
+            watch.drain()
             cfg.set_link(True)
-            total += watch.wait_carrier(True)
+            total += watch.wait_link(True)
             if n % 10 == 9:
-                cfg.ping(wait=5)
+                cfg.resume()
             if n == 4:
                 memory = _available_kib()
     ksft_pr(f"{CYCLES} cycles, carrier {total / CYCLES:.2f} s after up on average")
-    cfg.ping(wait=5)
+    cfg.resume()
     _leak_check(cfg, memory, CYCLES - 5)
 
 
 @ksft_disruptive
 def down_up_at_once(cfg) -> None:
     """Down right after up, before the PHY has a link, again and again."""
-    defer(until, cfg.carrier, 15, "carrier")
+    defer(until, cfg.link_up, 15, "link")
     defer(cfg.set_link, True)
     for _ in range(CYCLES):
         cfg.set_link(True)
         cfg.set_link(False)
     cfg.set_link(True)
-    until(cfg.carrier, 15, "carrier")
-    cfg.ping(wait=5)
+    until(cfg.link_up, 15, "link")
+    cfg.resume()
 
 
 def _bind(cfg, what: str) -> None:
@@ -92,18 +93,18 @@ def unbind_bind(cfg) -> None:
         if not (cfg.device / "driver").exists():
             _bind(cfg, "bind")
         _configure(cfg, until(lambda: _port(cfg), 10, "the port is back"))
-        until(cfg.carrier, 15, "carrier")
+        until(cfg.link_up, 15, "link")
 
     defer(restore)
     memory = None
-    with bkg(f"ping -q -n -i 0.005 -W 1 {cfg.addr_v['4']}", host=cfg.remote):
+    with bkg(f"ping -q -n -i 0.02 -W 1 {cfg.addr_v['4']}", host=cfg.remote):
         for n in range(BINDS):
             _bind(cfg, "unbind")
             ksft_true(_port(cfg) is None, "the port is gone")
             _bind(cfg, "bind")
             _configure(cfg, until(lambda: _port(cfg), 10, "the port is back"))
-            until(cfg.carrier, 15, "carrier")
-            cfg.ping(count=1, wait=5)
+            until(cfg.link_up, 15, "link")
+            cfg.resume()
             if n == 4:
                 memory = _available_kib()
     ksft_eq((cfg.sysfs / "address").read_text().strip(), cfg.mac, "address after the cycles")
@@ -119,7 +120,7 @@ def unbind_bind_down(cfg) -> None:
         if not (cfg.device / "driver").exists():
             _bind(cfg, "bind")
         _configure(cfg, until(lambda: _port(cfg), 10, "the port is back"))
-        until(cfg.carrier, 15, "carrier")
+        until(cfg.link_up, 15, "link")
 
     defer(restore)
     for _ in range(BINDS):
@@ -128,8 +129,8 @@ def unbind_bind_down(cfg) -> None:
         _bind(cfg, "unbind")
         _bind(cfg, "bind")
     _configure(cfg, until(lambda: _port(cfg), 10, "the port is back"))
-    until(cfg.carrier, 15, "carrier")
-    cfg.ping(wait=5)
+    until(cfg.link_up, 15, "link")
+    cfg.resume()
 
 
 def quiet(cfg) -> None:

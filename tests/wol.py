@@ -48,8 +48,8 @@ def wakes(cfg) -> None:
     if got == 0:
         defer(ethtool, f"-s {cfg.ifname} wol d")
         ksft_lt(took, ALARM / 2, "seconds asleep: the packet was to end it")
-        until(cfg.carrier, 15, "carrier after resume")
-        cfg.ping(wait=5)
+        until(cfg.link_up, 15, "link after resume")
+        cfg.resume()
     else:
         dead = cfg.ping(count=1, fail=False, wait=1).ret != 0
         ksft_pr(f"port {'dead' if dead else 'alive'} after the refused suspend")
@@ -66,8 +66,8 @@ def no_wake_without(cfg) -> None:
     took = sleep_until_alarm()
     ksft_pr(f"asleep for {took:.2f} s")
     ksft_eq((wakeups.read_text() if wakeups.exists() else ""), before, "wake-ups by the port")
-    until(cfg.carrier, 15, "carrier after resume")
-    cfg.ping(wait=5)
+    until(cfg.link_up, 15, "link after resume")
+    cfg.resume()
     cmd("ip neigh flush all", fail=False)
 
 

@@ -207,37 +207,7 @@ const RZV2M_LINES: &[Line] = queue_lines![
     line("line3", cause::EMAC),
 ];
 
-/// R-Car Gen2.
-pub const CHIP_GEN2: Chip = Chip {
-    name: "gen2",
-    bit: GEN2,
-    compatible: ["renesas,etheravb-r8a7790", "renesas,etheravb-rcar-gen2"],
-    window: 0x800,
-    lines: &[line("mux", cause::ALL)],
-    lines_used: &[],
-    queue_lines: false,
-    tx_queues: 4,
-    rx_queues: 18,
-    nc_queue: true,
-    rx_stamps: true,
-    toe: false,
-    gptp: GptpRun::Operation,
-    gptp_clock: 0,
-    clocks: &[Clock { name: "fck", hz: 130_000_000 }],
-    tx_max: 2044,
-    tx_align: 4,
-    rflr_max: 0x3FFFF,
-    mii_select: false,
-    speed: SpeedField::Bit0,
-    magic: true,
-    link_pin: LinkPin::Low,
-    phy_mode: "gmii",
-    phy_addr: 0,
-    phy_node: PhyNode::Child,
-    delays_ps: None,
-};
-
-/// R-Car Gen3.
+/// R-Car Gen3; the other variants with its AVB-DMAC name what they have of their own.
 pub const CHIP_GEN3: Chip = Chip {
     name: "gen3",
     bit: GEN3,
@@ -267,50 +237,42 @@ pub const CHIP_GEN3: Chip = Chip {
     delays_ps: Some((0, 2000)),
 };
 
-/// R-Car Gen4.
+/// R-Car Gen2: one interrupt, two descriptors a TX frame, gPTP in OPERATION only.
+pub const CHIP_GEN2: Chip = Chip {
+    name: "gen2",
+    bit: GEN2,
+    compatible: ["renesas,etheravb-r8a7790", "renesas,etheravb-rcar-gen2"],
+    lines: &[line("mux", cause::ALL)],
+    lines_used: &[],
+    queue_lines: false,
+    gptp: GptpRun::Operation,
+    clocks: &[Clock { name: "fck", hz: 130_000_000 }],
+    tx_align: 4,
+    link_pin: LinkPin::Low,
+    phy_mode: "gmii",
+    delays_ps: None,
+    ..CHIP_GEN3
+};
+
+/// R-Car Gen4: as Gen3, with a choice of the interface.
 pub const CHIP_GEN4: Chip = Chip {
     name: "gen4",
     bit: GEN4,
     compatible: ["renesas,etheravb-r8a779g0", "renesas,etheravb-rcar-gen4"],
     window: 0x1000,
-    lines: GEN3_LINES,
-    lines_used: &["ch0", "ch1", "ch18", "ch19", "ch22", "ch24"],
-    queue_lines: true,
-    tx_queues: 4,
-    rx_queues: 18,
-    nc_queue: true,
-    rx_stamps: true,
-    toe: false,
-    gptp: GptpRun::Config,
-    gptp_clock: 0,
     clocks: &[Clock { name: "fck", hz: 200_000_000 }],
-    tx_max: 2044,
-    tx_align: 1,
-    rflr_max: 0x3FFFF,
     mii_select: true,
-    speed: SpeedField::Bit0,
-    magic: true,
-    link_pin: LinkPin::High,
-    phy_mode: "rgmii",
-    phy_addr: 0,
     phy_node: PhyNode::MdioChild,
-    delays_ps: Some((0, 2000)),
+    ..CHIP_GEN3
 };
 
-/// RZ/V2M.
+/// RZ/V2M: other interrupts, a clock of its own for gPTP, which runs in OPERATION only.
 pub const CHIP_RZV2M: Chip = Chip {
     name: "rzv2m",
     bit: RZV2M,
     compatible: ["renesas,etheravb-r9a09g011", "renesas,etheravb-rzv2m"],
-    window: 0x800,
     lines: RZV2M_LINES,
     lines_used: &["ch0", "ch1", "ch18", "ch19", "dia", "err_a", "mgmt_a", "line3"],
-    queue_lines: true,
-    tx_queues: 4,
-    rx_queues: 18,
-    nc_queue: true,
-    rx_stamps: true,
-    toe: false,
     gptp: GptpRun::Operation,
     gptp_clock: 2,
     clocks: &[
@@ -318,17 +280,10 @@ pub const CHIP_RZV2M: Chip = Chip {
         Clock { name: "chi", hz: 100_000_000 },
         Clock { name: "gptp", hz: 100_000_000 },
     ],
-    tx_max: 2044,
-    tx_align: 1,
-    rflr_max: 0x3FFFF,
-    mii_select: false,
-    speed: SpeedField::Bit0,
-    magic: true,
     link_pin: LinkPin::None,
     phy_mode: "gmii",
-    phy_addr: 0,
-    phy_node: PhyNode::Child,
     delays_ps: None,
+    ..CHIP_GEN3
 };
 
 /// RZ/G2L family.

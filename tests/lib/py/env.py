@@ -82,26 +82,24 @@ class RavbEnv(NetDrvEpEnv):
 
     # State
 
-    def carrier(self) -> bool:
-        try:
-            return (self.sysfs / "carrier").read_text().strip() == "1"
-        except OSError:     # EINVAL: the interface is down
-            return False
+    def link_up(self) -> bool:
+        """Whether the port has a link and its queues send."""
+        return (self.sysfs / "operstate").read_text().strip() == "up"
 
     def set_link(self, up: bool) -> None:
         ip(f"link set dev {self.ifname} {'up' if up else 'down'}")
 
-    def resume(self, deadline: float = 15) -> None:
+    def resume(self, deadline: float = 15, ipver: str = "4") -> None:
         """Waits until traffic passes (again), then asks that it does so without loss.
 
         The first answers may be missing: a neighbour entry that failed meanwhile is tried again
         only after a second.
         """
         start = time.monotonic()
-        until(lambda: self.ping(count=1, wait=0.5, fail=False).ret == 0, deadline,
+        until(lambda: self.ping(count=1, wait=0.5, ipver=ipver, fail=False).ret == 0, deadline,
               "an answered ping")
         ksft_pr(f"traffic passes again after {time.monotonic() - start:.2f} s")
-        self.ping(count=5, wait=5)
+        self.ping(count=5, wait=5, ipver=ipver)
 
     def ping(self, count: int = 3, size: int = 56, host=None, ipver: str = "4",
              options: str = "", fail: bool = True, wait: float = 2):

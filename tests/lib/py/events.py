@@ -9,12 +9,16 @@ import struct
 import time
 
 RTM_NEWLINK, RTM_DELLINK = 16, 17
-IFLA_CARRIER = 33
+IFLA_OPERSTATE = 16
+IF_OPER_UP = 6
 RTMGRP_LINK = 1
 
 
 def until(cond, deadline: float, what: str, step: float = 0.01):
-    """Polls @cond, for state that has no event; returns its first true value."""
+    """Polls @cond, for state that has no event; returns its first true value.
+
+    Often at first, then less so: looking costs an emulated processor more than waiting.
+    """
     end = time.monotonic() + deadline
     while True:
         value = cond()
@@ -23,6 +27,7 @@ def until(cond, deadline: float, what: str, step: float = 0.01):
         if time.monotonic() > end:
             raise TimeoutError(f"not within {deadline} s: {what}")
         time.sleep(step)
+        step = min(step * 1.5, 0.25)
 
 
 class LinkWatch:
@@ -53,31 +58,37 @@ class LinkWatch:
             if kind in (RTM_NEWLINK, RTM_DELLINK) and size >= 32:
                 ifindex, = struct.unpack_from("=i", data, 20)
                 if ifindex == self.ifindex:
-                    yield self._carrier(data[32:size]) if kind == RTM_NEWLINK else None
+                    yield self._up(data[32:size]) if kind == RTM_NEWLINK else None
             data = data[(size + 3) & ~3:]
 
     @staticmethod
-    def _carrier(attrs: bytes):
+    def _up(attrs: bytes):
+        # Not IFLA_CARRIER: that one is set a moment before the queues begin to send.
         while len(attrs) >= 4:
             size, kind = struct.unpack_from("=HH", attrs)
             if size < 4:
                 break
-            if kind & 0x3fff == IFLA_CARRIER:
-                return bool(attrs[4])
+            if kind & 0x3fff == IFLA_OPERSTATE:
+                return attrs[4] == IF_OPER_UP
             attrs = attrs[(size + 3) & ~3:]
         return None
 
-    def wait_carrier(self, up: bool, deadline: float = 15) -> float:
-        """Waits for the event that says carrier @up; returns how long it took."""
+    def drain(self) -> None:
+        """Forgets the events so far."""
+        while select.select([self._sock], [], [], 0)[0]:
+            self.seen += self._parse(self._sock.recv(65536, socket.MSG_DONTWAIT))
+
+    def wait_link(self, up: bool, deadline: float = 15) -> float:
+        """Waits for the event that says that the link is @up; returns how long it took."""
         start = time.monotonic()
         while True:
             left = start + deadline - time.monotonic()
             if left <= 0 or not select.select([self._sock], [], [], left)[0]:
-                raise TimeoutError(f"no carrier-{'up' if up else 'down'} event within "
+                raise TimeoutError(f"no link-{'up' if up else 'down'} event within "
                                    f"{deadline} s, seen: {self.seen}")
-            for carrier in self._parse(self._sock.recv(65536, socket.MSG_DONTWAIT)):
-                self.seen.append(carrier)
-                if carrier is up:
+            for state in self._parse(self._sock.recv(65536, socket.MSG_DONTWAIT)):
+                self.seen.append(state)
+                if state is up:
                     return time.monotonic() - start
 
 

@@ -77,10 +77,12 @@ def ip_packet(s: bytes, d: bytes, proto: int, payload: bytes, ident: int = 1) ->
 
 
 def ethertype_and_payload(frame: bytes):
-    """Behind any VLAN tags."""
+    """Behind any VLAN tags; (0, "") of less than a header."""
     at = 12
+    if len(frame) < at + 2:
+        return 0, b""
     kind, = struct.unpack_from("!H", frame, at)
-    while kind in (ETH_P_8021Q, ETH_P_8021AD):
+    while kind in (ETH_P_8021Q, ETH_P_8021AD) and len(frame) >= at + 6:
         at += 4
         kind, = struct.unpack_from("!H", frame, at)
     return kind, frame[at + 2:]

@@ -29,9 +29,6 @@ class Twin:
 
     def __init__(self, device: Path):
         self.device = device
-        names = device / "of_node/interrupt-names"
-        self.lines = [n.decode() for n in names.read_bytes().split(b"\0") if n] \
-            if names.exists() else []
 
     @classmethod
     def find(cls, device: Path):
@@ -87,12 +84,6 @@ class Twin:
         return int(dict(line.split() for line in lines)[name])
 
     # Faults
-
-    def lose_irq(self, names: tuple, count: int) -> None:
-        """The lines of these names (device tree) are not raised for the next @count edges."""
-        for name in names:
-            line = self.lines.index(name) if name in self.lines else 0
-            self.order(f"lose-irq line={line} count={count}")
 
     def stuck_tx(self, queue: int, on: bool) -> None:
         """The DMA engine of a TX queue fetches nothing."""

@@ -3,13 +3,13 @@
 //! Accesses: storage, status semantics, checks (reference sections 2.1 and 2.2).
 
 use crate::bench::*;
-use ravbtwin::chip::{GBETH, GEN3, GEN4};
+use ravbtwin::chip::{CHIPS, GBETH, GEN3, GEN4};
 use ravbtwin::device::MAC;
 use ravbtwin::mac::regs::{reg, Kind, Regs, When, SPECS};
 
 tests! {
     reset_values, storage, write_0_clears, write_1_clears, counters_clear, set_and_clear_views,
-    unknown_offsets, wrong_sizes, reserved_bits, wrong_direction, charges,
+    unknown_offsets, wrong_sizes, reserved_bits, wrong_direction, e_mac_in_reset_mode, charges,
 }
 
 /// What the reference gives as reset value, besides 0.
@@ -206,6 +206,22 @@ fn wrong_direction() {
             assert_eq!(b.violations(), ["violation.direction"]);
         },
     );
+}
+
+/// The stock driver touches the E-MAC after close while it is not yet suspended, so that this is
+/// reported on demand only.
+fn e_mac_in_reset_mode() {
+    for (check, reports) in [(0, 0), (1, 2)] {
+        on(&CHIPS, &format!("check_reset_mode={check}"), |b| {
+            b.reset_line(false);
+            b.modify(reg::ECMR, 0, 0x60);
+            assert_eq!(b.violations(), vec!["violation.reset_mode"; reports]);
+            assert_eq!(b.r(reg::MAHR), 0);
+            b.set_mode(1);
+            b.modify(reg::ECMR, 0, 0x60);
+            assert_eq!(b.violations(), [""; 0]);
+        });
+    }
 }
 
 fn charges() {
