@@ -391,24 +391,67 @@ def determinism(name: str, report: Report, _selection: list) -> None:
                       "what is compared does depend on the run"))
 
 
-def trace_selftest(name: str, report: Report, _selection: list) -> None:
-    """The comparison itself."""
-    unittests(name, report, TOP / "tests/trace/selftest.py")
-
-
-def unittests(name: str, report: Report, path: Path) -> None:
-    """A Python unittest file."""
-    log = LOGS / f"{name}.log"
-    status, tail = run_lines([sys.executable, str(path), "-v"], log, 120)
-    ran = 0
-    for line in log.with_suffix(".err").read_text(encoding="utf-8").splitlines():
-        if found := re.match(r"^(test\w+) \(.*\.\.\. (ok|FAIL|ERROR|skipped(.*))$", line):
+def unittests(*arguments: str, cwd: str = ".", before: tuple = ()):
+    """A run of Python's unittest; @before is a command that makes what it needs."""
+    def suite(name: str, report: Report, _selection: list) -> None:
+        log = LOGS / f"{name}.log"
+        if before:
+            status, tail = run_lines(list(before), log, 300, cwd=TOP)
+            if status:
+                report.add(Result(name, " ".join(before), FAIL, f"status {status}", tail))
+                return
+        status, tail = run_lines([sys.executable, "-B", *arguments, "-v"], log, 300, cwd=TOP / cwd)
+        ran = bad = 0
+        # "test_x (where)", perhaps its description on a line of its own, "... ok"
+        text = log.with_suffix(".err").read_text(encoding="utf-8", errors="replace")
+        for found in re.finditer(r"^(test\w*) \([^)]*\)[^\n]*?(?:\n[^\n]*?)?"
+                                 r" \.\.\. (ok|FAIL|ERROR|skipped)(?: '([^\n]*)')?$", text, re.M):
             ran += 1
-            kind = PASS if found[2] == "ok" else SKIP if found[3] else FAIL
-            report.add(Result(name, found[1], kind, (found[3] or "").strip(" '"),
-                              tail if kind == FAIL else []))
-    if status not in (0, 1) or not ran:
-        report.add(Result(name, path.name, FAIL, f"status {status}, {ran} tests", tail))
+            kind = {"ok": PASS, "skipped": SKIP}.get(found[2], FAIL)
+            bad += kind == FAIL
+            report.add(Result(name, found[1], kind, found[3] or "", tail if kind == FAIL else []))
+        if not ran or (status and not bad):
+            report.add(Result(name, arguments[0], FAIL, f"status {status}, {ran} tests", tail))
+    return suite
+
+
+def tap(*command: str, limit: float = 600):
+    """A command that writes plain TAP."""
+    def suite(name: str, report: Report, _selection: list) -> None:
+        seen, planned, detail = [], [0], {}
+
+        def take(line: str) -> None:
+            if found := re.match(r"^(not )?ok \d+ (?:- )?(.*?)(?: # SKIP ?(.*))?$", line):
+                seen.append([found[2], FAIL if found[1] else SKIP if found[3] is not None else PASS,
+                             found[3] or ""])
+            elif found := re.match(r"^1\.\.(\d+)", line):
+                planned[0] = int(found[1])
+            elif line.startswith("#") and seen:
+                detail.setdefault(len(seen) - 1, []).append(line[1:].strip())
+
+        status, tail = run_lines(list(command), LOGS / f"{name}.log", limit, take=take)
+        for n, (test, kind, why) in enumerate(seen):
+            report.add(Result(name, test, kind, why, detail.get(n, [])))
+        if len(seen) != planned[0] or not seen or (status and not any(k == FAIL
+                                                                      for _, k, _ in seen)):
+            report.add(Result(name, command[0], FAIL, f"status {status}, {len(seen)} of "
+                              f"{planned[0]} tests", tail))
+    return suite
+
+
+FUZZ_RUNS, FUZZ_STEPS = 300, 2000
+
+
+def fuzz(name: str, report: Report, _selection: list) -> None:
+    """Random guests against the model, from fixed seeds, so that a failure repeats."""
+    said = []
+    status, tail = run_lines(["cargo", "run", "--release", "--bin", "fuzz", "--", "1",
+                              str(FUZZ_RUNS), str(FUZZ_STEPS)], LOGS / f"{name}.log", 900,
+                             {"CARGO_TARGET_DIR": str(BUILD / "twin"),
+                              "CARGO_TERM_COLOR": "never"}, TOP / "twin", said.append)
+    ok = status == 0 and bool(said)
+    report.add(Result(name, f"seeds 1 to {FUZZ_RUNS}", PASS if ok else FAIL,
+                      said[-1] if ok else f"status {status}", tail))
 
 
 def cargo(*arguments: str, limit: float = 900):
@@ -453,9 +496,17 @@ ON_HOST = ("probe", "link.reported", "ping", "vlan", "csum.sent.*", "csum.receiv
 
 SUITES = {
     "twin": cargo(),
+    "fuzz": fuzz,
+    "shim": tap("scripts/qemu.sh", "--test"),
+    # Debian's QEMU with the shim preloaded is what is used; this is the way out where it fails.
+    "shim-in-tree": tap("scripts/qemu.sh", "--in-tree", "--test", limit=3600),
+    "runner": unittests("-m", "unittest", "ravbvm.tests", cwd="scripts"),
+    "guest-tools": unittests("twin/twinctl/test_tools.py", "build/twinctl/native",
+                             before=("make", "-s", "-C", "twin/twinctl", "OUT=../../build/twinctl",
+                                     "check")),
     **{f"fatal-{c}": fatal(c, "B9", "txtimeout.freed_during_recovery",
                            r"Unable to handle kernel .*ravb_start_xmit") for c in CHIPS},
-    "trace-selftest": trace_selftest,
+    "trace-selftest": unittests("tests/trace/selftest.py"),
     "determinism": determinism,
     **{f"coverage-{c}": coverage(c) for c in CHIPS},
     **{f"host-{c}": oracle(c, tests=ON_HOST, vm={"ICOUNT": None, "PEER": "host", "CPUS": 2})
@@ -464,14 +515,20 @@ SUITES = {
     **{f"oracle-{c}": oracle(c) for c in CHIPS},
 }
 
+# Suites that have not been seen to pass as a whole on the present model and tests. They run when named, and a run of
+# all says that they were not part of it.
+NOT_YET = {
+    "oracle-rzv2m": "not run as a whole yet",
+}
+
 # Seconds where no earlier run has left its own: the longest are started first.
-GUESS = {"twin": 90, "oracle": 150, "trace": 10, "coverage": 60, "host": 60}
+GUESS = {"twin": 90, "shim-in-tree": 600, "oracle": 150, "trace": 10, "coverage": 60, "host": 60}
 
 
 def select(words: list) -> dict:
     """{suite: tests selected in it}"""
     if not words:
-        return {name: [] for name in SUITES}
+        return {name: [] for name in SUITES if name not in NOT_YET}
     chosen = {}
     for word in words:
         pattern, _, tests = word.partition(":")
@@ -552,6 +609,9 @@ def main() -> int:
     times = known_times()
     order = sorted(chosen, key=lambda n: -times.get(n, GUESS.get(n.split("-")[0], 30)))
     LOGS.mkdir(parents=True, exist_ok=True)
+    if not args.suites:
+        for name, why in NOT_YET.items():
+            report.say(f"not part of this run: {name} ({why})")
     report.say(f"{len(order)} suites, {args.j} at a time, logs in {LOGS.relative_to(TOP)}/")
     start = time.monotonic()
     took = {}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lib.py import RavbEnv, ksft_disruptive, ksft_eq, ksft_exit, ksft_ge, ksft_lt, ksft_pr, \
     ksft_run
-from lib.py import KsftSkipEx, bkg, cmd, defer, ethtool, until
+from lib.py import KsftSkipEx, bkg, cmd, defer, ethtool, sysfs_write, until
 from lib.py import ptp
 from lib.py.packets import ETH_P_TEST, eth, of_type
 
@@ -23,12 +23,12 @@ def sleep_until_alarm() -> float:
         raise KsftSkipEx("no real-time clock with an alarm")
     if "freeze" not in Path("/sys/power/state").read_text().split():
         raise KsftSkipEx("the kernel has no suspend to idle")
-    alarm.write_text("0")
-    alarm.write_text(f"+{ASLEEP}")
+    sysfs_write(alarm, "0")
+    sysfs_write(alarm, f"+{ASLEEP}")
     before = time.clock_gettime(time.CLOCK_BOOTTIME)
-    Path("/sys/power/state").write_text("freeze")
+    sysfs_write("/sys/power/state", "freeze")
     took = time.clock_gettime(time.CLOCK_BOOTTIME) - before
-    alarm.write_text("0")
+    sysfs_write(alarm, "0")
     return took
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lib.py import RavbEnv, LinkWatch, ksft_disruptive, ksft_eq, ksft_exit, ksft_lt, ksft_pr, \
     ksft_run, ksft_true
-from lib.py import bkg, cmd, defer, ip, until
+from lib.py import bkg, cmd, defer, ip, sysfs_write, until
 
 CYCLES = 50
 BINDS = 20
@@ -67,7 +67,7 @@ def down_up_at_once(cfg) -> None:
 
 
 def _bind(cfg, what: str) -> None:
-    Path("/sys/bus/platform/drivers", cfg.driver_name, what).write_text(cfg.device.name)
+    sysfs_write(Path("/sys/bus/platform/drivers", cfg.driver_name, what), cfg.device.name)
 
 
 def _port(cfg):

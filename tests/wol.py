@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from lib.py import RavbEnv, ksft_disruptive, ksft_eq, ksft_exit, ksft_lt, ksft_pr, ksft_run
-from lib.py import KsftSkipEx, cmd, defer, ethtool, until, verdict
+from lib.py import KsftSkipEx, cmd, defer, ethtool, sysfs_write, until, verdict
 from lib.py.packets import eth, mac_bytes
 from suspend import sleep_until_alarm
 
@@ -33,17 +33,17 @@ def wakes(cfg) -> None:
     if not alarm.exists():
         raise KsftSkipEx("no real-time clock with an alarm, and so no way out if nothing wakes")
     ethtool(f"-s {cfg.ifname} wol g")
-    alarm.write_text("0")
-    alarm.write_text(f"+{ALARM}")
+    sysfs_write(alarm, "0")
+    sysfs_write(alarm, f"+{ALARM}")
     twin.frame(magic(cfg), delay_ms=2000)
     before = time.clock_gettime(time.CLOCK_BOOTTIME)
     try:
-        Path("/sys/power/state").write_text("freeze")
+        sysfs_write("/sys/power/state", "freeze")
         got = 0
     except OSError as e:
         got = e.errno
     took = time.clock_gettime(time.CLOCK_BOOTTIME) - before
-    alarm.write_text("0")
+    sysfs_write(alarm, "0")
     ksft_pr(f"answer {got}, asleep for {took:.2f} s (packet after 2 s, alarm after {ALARM} s)")
     if got == 0:
         defer(ethtool, f"-s {cfg.ifname} wol d")

@@ -8,7 +8,7 @@ import unittest
 import sequences as s
 from compare import Access, compare
 
-BOARD = s.Board("02:00:00:00:77:01", 0xa00000, s.TDM, False)
+BOARDS = [s.Board("02:00:00:00:77:01", 0xa00000, s.TDM, no_link) for no_link in (False, True)]
 
 
 def ideal(steps: list) -> list:
@@ -36,10 +36,11 @@ class Comparison(unittest.TestCase):
     """Every phase of every chip."""
 
     def each(self):
-        for chip in ("gbeth", *s.RCAR):
-            for phase, steps in s.PHASES.items():
-                with self.subTest(chip=chip, phase=phase):
-                    yield chip, steps(chip, BOARD)
+        for board in BOARDS:
+            for chip in ("gbeth", *s.RCAR):
+                for phase, steps in s.PHASES.items():
+                    with self.subTest(chip=chip, phase=phase, board=board):
+                        yield chip, steps(chip, board)
 
     def test_right(self):
         for chip, steps in self.each():

@@ -191,10 +191,12 @@ def read_counters(chip: str) -> list:
     return steps
 
 
-def close(chip: str, _board: Board) -> list:
+def close(chip: str, board: Board) -> list:
     """3.8"""
     return [
         W("RIC0", 0), W("RIC2", 0), W("TIC", 0), W("ECSIPR", 0),
+        # The PHY is stopped, and with it the link (3.7).
+        *([M("ECMR", RE | TE, 0)] if board.no_ether_link else []),
         MDIO,
         *([W("GIC", 0), W("GIS", 0)] if chip in RCAR else []),
         *stop_dma(),

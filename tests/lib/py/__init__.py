@@ -51,7 +51,7 @@ except ModuleNotFoundError as e:
 
 # Ours.
 from .chips import Chip, chip_of, driver_of
-from .env import RavbEnv
+from .env import RavbEnv, sysfs_write
 from .events import LinkWatch, until
 from .faults import KNOWN_C_FAULTS, Verdict, fatal, verdict
 from .twin import Twin
@@ -72,5 +72,5 @@ __all__ = ["NetNS", "NetNSEnter", "NetdevSimDev", "UserNetNS",
            "ksft_not_none",
            "NetDrvEnv", "NetDrvEpEnv", "NetDrvContEnv", "GenerateTraffic",
            "Remote", "Iperf3Runner",
-           "Chip", "chip_of", "driver_of", "RavbEnv", "LinkWatch", "until",
+           "Chip", "chip_of", "driver_of", "RavbEnv", "sysfs_write", "LinkWatch", "until",
            "KNOWN_C_FAULTS", "Verdict", "fatal", "verdict", "Twin"]

@@ -15,6 +15,15 @@ from .packets import open_local, open_remote
 from .twin import Twin
 
 
+def sysfs_write(path, text: str) -> None:
+    """One write to a file of sysfs: a buffered one would be tried again after it failed."""
+    fd = os.open(path, os.O_WRONLY)
+    try:
+        os.write(fd, text.encode())
+    finally:
+        os.close(fd)
+
+
 class RavbEnv(NetDrvEpEnv):
     """NetDrvEpEnv for a port of this family.
 
