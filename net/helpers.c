@@ -1,0 +1,643 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * C inline functions, macros and bitfields for net/, see helpers.h.
+ *
+ * In tree these would be files of rust/helpers/.
+ */
+
+#include <linux/dma-mapping.h>
+#include <linux/etherdevice.h>
+#include <linux/if_vlan.h>
+#include <linux/mdio.h>
+#include <linux/net_tstamp.h>
+#include <linux/netdevice.h>
+#include <linux/of.h>
+#include <linux/phy.h>
+#include <linux/pm_runtime.h>
+#include <linux/pm_wakeup.h>
+#include <linux/rtnetlink.h>
+#include <linux/skbuff.h>
+#include <linux/workqueue.h>
+#include <net/netdev_queues.h>
+#include <net/page_pool/helpers.h>
+#include <net/xdp.h>
+
+#include "helpers.h"
+
+/* net_device */
+
+void rnet_set_netdev_dev(struct net_device *ndev, struct device *parent)
+{
+	SET_NETDEV_DEV(ndev, parent);
+	/* An Skb is its driver's alone: no pktgen with clone_skb. */
+	ndev->priv_flags &= ~IFF_TX_SKB_SHARING;
+}
+
+void rnet_set_netdev_ops(struct net_device *ndev,
+			 const struct net_device_ops *ops)
+{
+	ndev->netdev_ops = ops;
+}
+
+void rnet_set_ethtool_ops(struct net_device *ndev,
+			  const struct ethtool_ops *ops)
+{
+	ndev->ethtool_ops = ops;
+}
+
+void rnet_set_stat_ops(struct net_device *ndev,
+		       const struct netdev_stat_ops *ops)
+{
+	ndev->stat_ops = ops;
+}
+
+void rnet_set_watchdog(struct net_device *ndev, unsigned int msecs)
+{
+	ndev->watchdog_timeo = msecs_to_jiffies(msecs);
+}
+
+void rnet_set_irq(struct net_device *ndev, int irq)
+{
+	ndev->irq = irq;
+}
+
+void rnet_name(const struct net_device *ndev, char *name, size_t size)
+{
+	strscpy(name, netdev_name(ndev), size);
+}
+
+u64 rnet_features(const struct net_device *ndev)
+{
+	return ndev->features;
+}
+
+void rnet_set_features(struct net_device *ndev, u64 features, u64 hw_features,
+		       u64 vlan_features)
+{
+	ndev->features = features;
+	ndev->hw_features = hw_features;
+	ndev->vlan_features = vlan_features;
+}
+
+void rnet_set_active_features(struct net_device *ndev, u64 features)
+{
+	ndev->features = features;
+}
+
+void rnet_set_mtu_range(struct net_device *ndev, unsigned int min,
+			unsigned int max)
+{
+	ndev->min_mtu = min;
+	ndev->max_mtu = max;
+}
+
+unsigned int rnet_mtu(const struct net_device *ndev)
+{
+	return READ_ONCE(ndev->mtu);
+}
+
+void rnet_set_mtu(struct net_device *ndev, unsigned int mtu)
+{
+	WRITE_ONCE(ndev->mtu, mtu);
+}
+
+unsigned int rnet_flags(const struct net_device *ndev)
+{
+	return READ_ONCE(ndev->flags);
+}
+
+void rnet_sockaddr_mac(const void *addr, u8 *mac)
+{
+	memcpy(mac, ((const struct sockaddr_storage *)addr)->__data, ETH_ALEN);
+}
+
+void rnet_dev_addr(const struct net_device *ndev, u8 *addr)
+{
+	memcpy(addr, ndev->dev_addr, ETH_ALEN);
+}
+
+struct phy_device *rnet_phydev(const struct net_device *ndev)
+{
+	return ndev->phydev;
+}
+
+bool rnet_running(const struct net_device *ndev)
+{
+	return netif_running(ndev);
+}
+
+bool rnet_device_present(const struct net_device *ndev)
+{
+	return netif_device_present(ndev);
+}
+
+bool rnet_carrier_ok(const struct net_device *ndev)
+{
+	return netif_carrier_ok(ndev);
+}
+
+void rnet_eth_hw_addr_set(struct net_device *ndev, const u8 *addr)
+{
+	eth_hw_addr_set(ndev, addr);
+}
+
+void rnet_eth_hw_addr_random(struct net_device *ndev)
+{
+	eth_hw_addr_random(ndev);
+}
+
+bool rnet_ratelimit(void)
+{
+	return net_ratelimit();
+}
+
+unsigned int rnet_num_present_cpus(void)
+{
+	return num_present_cpus();
+}
+
+void rnet_netif_tx_disable(struct net_device *ndev)
+{
+	netif_tx_disable(ndev);
+}
+
+/* TX queues */
+
+struct netdev_queue *rnet_txq(struct net_device *ndev, unsigned int index)
+{
+	return netdev_get_tx_queue(ndev, index);
+}
+
+void rnet_txq_lock_bh(struct netdev_queue *txq)
+{
+	__netif_tx_lock_bh(txq);
+}
+
+void rnet_txq_unlock_bh(struct netdev_queue *txq)
+{
+	__netif_tx_unlock_bh(txq);
+}
+
+void rnet_txq_start(struct netdev_queue *txq)
+{
+	netif_tx_start_queue(txq);
+}
+
+void rnet_txq_stop(struct netdev_queue *txq)
+{
+	netif_tx_stop_queue(txq);
+}
+
+/* First half of netif_txq_try_stop(): the caller looks at the ring again. */
+void rnet_txq_stop_mb(struct netdev_queue *txq)
+{
+	netif_tx_stop_queue(txq);
+	/* Pairs with the barrier in rnet_txq_completed(). */
+	smp_mb__after_atomic();
+}
+
+bool rnet_txq_stopped(const struct netdev_queue *txq)
+{
+	return netif_tx_queue_stopped(txq);
+}
+
+void rnet_txq_trans_update(struct netdev_queue *txq)
+{
+	txq_trans_cond_update(txq);
+}
+
+/* BQL and xmit_more: true if the doorbell must be rung now. */
+bool rnet_txq_sent(struct netdev_queue *txq, unsigned int bytes)
+{
+	return __netdev_tx_sent_queue(txq, bytes, netdev_xmit_more());
+}
+
+/*
+ * First half of __netif_txq_completed_wake(): report to BQL, full barrier, then
+ * true if the queue is stopped, in which case the caller looks at the ring and
+ * wakes the queue.
+ */
+bool rnet_txq_completed(struct netdev_queue *txq, unsigned int packets,
+			unsigned int bytes)
+{
+	/* Pairs with the barrier in rnet_txq_stop_mb(). */
+	netdev_txq_completed_mb(txq, packets, bytes);
+	return netif_tx_queue_stopped(txq);
+}
+
+void rnet_txq_reset(struct netdev_queue *txq)
+{
+	netdev_tx_reset_queue(txq);
+}
+
+/* NAPI */
+
+void rnet_napi_add(struct net_device *ndev, struct napi_struct *napi,
+		   int (*poll)(struct napi_struct *, int), int index)
+{
+	netif_napi_add_config(ndev, napi, poll, index);
+}
+
+void rnet_napi_timer_init(struct hrtimer *timer,
+			  enum hrtimer_restart (*func)(struct hrtimer *))
+{
+	hrtimer_setup(timer, func, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED);
+}
+
+void rnet_napi_timer_start(struct hrtimer *timer, u64 nsecs)
+{
+	hrtimer_start(timer, ns_to_ktime(nsecs), HRTIMER_MODE_REL_PINNED);
+}
+
+struct net_device *rnet_napi_dev(const struct napi_struct *napi)
+{
+	return napi->dev;
+}
+
+void rnet_napi_del(struct napi_struct *napi)
+{
+	netif_napi_del(napi);
+}
+
+void rnet_napi_set_irq(struct napi_struct *napi, int irq)
+{
+	netif_napi_set_irq(napi, irq);
+}
+
+void rnet_queue_set_napi(struct net_device *ndev, unsigned int queue, bool tx,
+			 struct napi_struct *napi)
+{
+	netif_queue_set_napi(ndev, queue,
+			     tx ? NETDEV_QUEUE_TYPE_TX : NETDEV_QUEUE_TYPE_RX,
+			     napi);
+}
+
+bool rnet_napi_schedule_irqoff(struct napi_struct *napi)
+{
+	if (!napi_schedule_prep(napi))
+		return false;
+
+	/* Callers promise hardirq context; a broken promise must do no harm. */
+	if (likely(irqs_disabled()))
+		__napi_schedule_irqoff(napi);
+	else
+		__napi_schedule(napi);
+	return true;
+}
+
+struct sk_buff *rnet_napi_alloc_skb(struct napi_struct *napi, unsigned int len)
+{
+	return napi_alloc_skb(napi, len);
+}
+
+void rnet_napi_gro_receive(struct napi_struct *napi, struct sk_buff *skb)
+{
+	napi_gro_receive(napi, skb);
+}
+
+/* sk_buff */
+
+/* An skb around a page_pool buffer that will go back to its pool. */
+struct sk_buff *rnet_napi_build_skb(void *data, unsigned int size,
+				    unsigned int headroom, unsigned int len)
+{
+	struct sk_buff *skb = napi_build_skb(data, size);
+
+	if (unlikely(!skb))
+		return NULL;
+
+	skb_mark_for_recycle(skb);
+	skb_reserve(skb, headroom);
+	__skb_put(skb, len);
+	return skb;
+}
+
+/* Room that is ours to write to. */
+unsigned int rnet_skb_tailroom(const struct sk_buff *skb)
+{
+	return skb_cloned(skb) ? 0 : skb_tailroom(skb);
+}
+
+unsigned int rnet_skb_nr_frags(const struct sk_buff *skb)
+{
+	return skb_shinfo(skb)->nr_frags;
+}
+
+bool rnet_skb_frag_fits(const struct sk_buff *skb)
+{
+	return !skb_cloned(skb) && skb_shinfo(skb)->nr_frags < MAX_SKB_FRAGS;
+}
+
+/* @page is from a page pool. */
+void rnet_skb_add_rx_frag(struct sk_buff *skb, struct page *page,
+			  unsigned int off, unsigned int len,
+			  unsigned int truesize)
+{
+	skb_mark_for_recycle(skb);
+	skb_add_rx_frag(skb, skb_shinfo(skb)->nr_frags, page, off, len,
+			truesize);
+}
+
+bool rnet_skb_csum_partial(const struct sk_buff *skb)
+{
+	return skb->ip_summed == CHECKSUM_PARTIAL;
+}
+
+void rnet_skb_csum_unnecessary(struct sk_buff *skb)
+{
+	skb->ip_summed = CHECKSUM_UNNECESSARY;
+}
+
+void rnet_skb_csum_complete(struct sk_buff *skb, __wsum csum)
+{
+	skb->csum = csum;
+	skb->ip_summed = CHECKSUM_COMPLETE;
+}
+
+void rnet_eth_type_trans(struct sk_buff *skb, struct net_device *ndev)
+{
+	skb->protocol = eth_type_trans(skb, ndev);
+}
+
+u16 rnet_skb_protocol(const struct sk_buff *skb)
+{
+	return ntohs(skb->protocol);
+}
+
+int rnet_skb_network_offset(const struct sk_buff *skb)
+{
+	return skb_network_offset(skb);
+}
+
+int rnet_skb_transport_offset(const struct sk_buff *skb)
+{
+	return skb_transport_header_was_set(skb) ? skb_transport_offset(skb) :
+						   -1;
+}
+
+int rnet_skb_put_padto(struct sk_buff *skb, unsigned int len)
+{
+	return __skb_put_padto(skb, len, false);
+}
+
+int rnet_skb_linearize(struct sk_buff *skb)
+{
+	return skb_linearize(skb);
+}
+
+bool rnet_skb_hw_tstamp_wanted(const struct sk_buff *skb)
+{
+	return skb_shinfo(skb)->tx_flags & SKBTX_HW_TSTAMP;
+}
+
+void rnet_skb_hw_tstamp_begin(struct sk_buff *skb)
+{
+	skb_shinfo(skb)->tx_flags |= SKBTX_IN_PROGRESS;
+}
+
+void rnet_skb_tx_timestamp(struct sk_buff *skb)
+{
+	skb_tx_timestamp(skb);
+}
+
+void rnet_skb_set_hwtstamp(struct sk_buff *skb, s64 ns)
+{
+	skb_hwtstamps(skb)->hwtstamp = ns_to_ktime(ns);
+}
+
+void rnet_skb_tstamp_tx(struct sk_buff *skb, s64 ns)
+{
+	struct skb_shared_hwtstamps stamps = { .hwtstamp = ns_to_ktime(ns) };
+
+	skb_tstamp_tx(skb, &stamps);
+}
+
+/* DMA */
+
+/* DMA_MAPPING_ERROR on failure, whatever the implementation says. */
+dma_addr_t rnet_dma_map_single(struct device *dev, void *va, size_t len,
+			       enum dma_data_direction dir)
+{
+	dma_addr_t addr = dma_map_single(dev, va, len, dir);
+
+	return likely(!dma_mapping_error(dev, addr)) ? addr : DMA_MAPPING_ERROR;
+}
+
+void rnet_dma_unmap_single(struct device *dev, dma_addr_t addr, size_t len,
+			   enum dma_data_direction dir)
+{
+	dma_unmap_single(dev, addr, len, dir);
+}
+
+/* page_pool */
+
+/* Pages that the device writes to; the caller does the syncing. */
+struct page_pool *rnet_page_pool_create(struct device *dev,
+					struct net_device *ndev,
+					struct napi_struct *napi,
+					unsigned int queue, unsigned int size)
+{
+	struct page_pool_params params = {
+		.flags = PP_FLAG_DMA_MAP,
+		.pool_size = size,
+		.nid = NUMA_NO_NODE,
+		.dev = dev,
+		.napi = napi,
+		.dma_dir = DMA_FROM_DEVICE,
+		.netdev = ndev,
+		.queue_idx = queue,
+	};
+
+	return page_pool_create(&params);
+}
+
+static __always_inline dma_addr_t to_device(const struct page *page,
+					    unsigned int offset,
+					    unsigned int len)
+{
+	const struct page_pool *pool = page->pp;
+	dma_addr_t addr = page_pool_get_dma_addr(page);
+
+	dma_sync_single_range_for_device(pool->p.dev, addr, offset, len,
+					 pool->p.dma_dir);
+	return addr + offset;
+}
+
+/* A buffer for the device to write to, and its bus address. */
+struct page *rnet_page_pool_alloc(struct page_pool *pool, unsigned int *offset,
+				  unsigned int *size, dma_addr_t *addr,
+				  gfp_t gfp)
+{
+	struct page *page;
+
+	page = page_pool_alloc(pool, offset, size, gfp & ~__GFP_HIGHMEM);
+	if (likely(page))
+		*addr = to_device(page, *offset, *size);
+	return page;
+}
+
+/* Returns the bus address of the buffer at @offset. */
+dma_addr_t rnet_page_pool_sync_for_device(const struct page *page,
+					  unsigned int offset, unsigned int len)
+{
+	return to_device(page, offset, len);
+}
+
+void rnet_page_pool_put(struct page *page)
+{
+	page_pool_put_full_page(page->pp, page, false);
+}
+
+/* In the poll of the NAPI instance that @pool belongs to. */
+void rnet_page_pool_recycle(struct page_pool *pool, struct page *page)
+{
+	page_pool_put_full_page(page->pp, page, page->pp == pool);
+}
+
+/* Returns the CPU's address of the buffer at @offset. */
+void *rnet_page_pool_sync_for_cpu(const struct page *page, unsigned int offset,
+				  unsigned int start, unsigned int len)
+{
+	const struct page_pool *pool = page->pp;
+
+	dma_sync_single_range_for_cpu(pool->p.dev, page_pool_get_dma_addr(page),
+				      offset + start, len, pool->p.dma_dir);
+	return page_address(page) + offset;
+}
+
+/* interrupts, work, timers */
+
+bool rnet_queue_delayed_work(struct delayed_work *work, unsigned int msecs)
+{
+	return schedule_delayed_work(work, msecs_to_jiffies(msecs));
+}
+
+void rnet_init_delayed_work(struct delayed_work *work, work_func_t func)
+{
+	INIT_DELAYED_WORK(work, func);
+}
+
+/* PHY and MDIO */
+
+struct device_node *rnet_of_node(struct device *dev)
+{
+	return dev->of_node;
+}
+
+struct device_node *rnet_of_get_child(struct device_node *np, const char *name)
+{
+	return of_get_child_by_name(np, name);
+}
+
+struct device_node *rnet_of_parse_phandle(struct device_node *np,
+					  const char *name)
+{
+	return of_parse_phandle(np, name, 0);
+}
+
+struct device_node *rnet_of_node_get(struct device_node *np)
+{
+	return of_node_get(np);
+}
+
+void rnet_of_node_put(struct device_node *np)
+{
+	of_node_put(np);
+}
+
+void rnet_phy_set_mac_managed_pm(struct phy_device *phydev)
+{
+	phydev->mac_managed_pm = true;
+}
+
+void rnet_phy_put(struct phy_device *phydev)
+{
+	put_device(&phydev->mdio.dev);
+}
+
+bool rnet_phy_link(const struct phy_device *phydev)
+{
+	return phydev->link;
+}
+
+void rnet_phy_get_pause(struct phy_device *phydev, bool *tx, bool *rx)
+{
+	phy_get_pause(phydev, tx, rx);
+}
+
+void rnet_mii_bus_setup(struct mii_bus *bus, struct device *parent,
+			const char *name)
+{
+	bus->name = name;
+	bus->parent = parent;
+	snprintf(bus->id, MII_BUS_ID_SIZE, "%s", dev_name(parent));
+}
+
+/* runtime PM */
+
+int rnet_pm_resume_and_get(struct device *dev)
+{
+	return pm_runtime_resume_and_get(dev);
+}
+
+void rnet_pm_get_noresume(struct device *dev)
+{
+	pm_runtime_get_noresume(dev);
+}
+
+int rnet_pm_get_if_active(struct device *dev)
+{
+	return pm_runtime_get_if_active(dev);
+}
+
+void rnet_pm_put_autosuspend(struct device *dev)
+{
+	pm_runtime_mark_last_busy(dev);
+	pm_runtime_put_autosuspend(dev);
+}
+
+void rnet_pm_put_sync_suspend(struct device *dev)
+{
+	pm_runtime_put_sync_suspend(dev);
+}
+
+void rnet_pm_enable(struct device *dev, int autosuspend_ms)
+{
+	pm_runtime_set_autosuspend_delay(dev, autosuspend_ms);
+	pm_runtime_use_autosuspend(dev);
+	pm_runtime_enable(dev);
+}
+
+void rnet_pm_disable(struct device *dev)
+{
+	pm_runtime_dont_use_autosuspend(dev);
+	pm_runtime_disable(dev);
+}
+
+bool rnet_pm_enabled(struct device *dev)
+{
+	return pm_runtime_enabled(dev);
+}
+
+bool rnet_pm_active(struct device *dev)
+{
+	return pm_runtime_active(dev);
+}
+
+bool rnet_device_may_wakeup(struct device *dev)
+{
+	return device_may_wakeup(dev);
+}
+
+void rnet_pm_wakeup_event(struct device *dev)
+{
+	pm_wakeup_event(dev, 0);
+}
+
+/* netlink */
+
+void rnet_extack_set(struct netlink_ext_ack *extack, const char *msg)
+{
+	if (extack)
+		extack->_msg = msg;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * C inline functions, macros and bitfields for net/: one function for each, so
+ * that Rust never counts bits or copies the body of an inline function. Where
+ * the data path needs several of them in a row they are joined into one call,
+ * because in a kernel built with gcc each helper is a real call.
+ */
+#ifndef _RUST_NET_HELPERS_H
+#define _RUST_NET_HELPERS_H
+
+#include <linux/netdevice.h>
+#include <linux/phy.h>
+#include <linux/ptp_clock_kernel.h>
+#include <net/page_pool/types.h>
+
+/* net_device: Rust sees it as an opaque type */
+void rnet_set_netdev_dev(struct net_device *ndev, struct device *parent);
+void rnet_set_netdev_ops(struct net_device *ndev,
+			 const struct net_device_ops *ops);
+void rnet_set_ethtool_ops(struct net_device *ndev,
+			  const struct ethtool_ops *ops);
+void rnet_set_stat_ops(struct net_device *ndev,
+		       const struct netdev_stat_ops *ops);
+void rnet_set_watchdog(struct net_device *ndev, unsigned int msecs);
+void rnet_set_irq(struct net_device *ndev, int irq);
+void rnet_name(const struct net_device *ndev, char *name, size_t size);
+u64 rnet_features(const struct net_device *ndev);
+void rnet_set_features(struct net_device *ndev, u64 features, u64 hw_features,
+		       u64 vlan_features);
+void rnet_set_active_features(struct net_device *ndev, u64 features);
+void rnet_set_mtu_range(struct net_device *ndev, unsigned int min,
+			unsigned int max);
+unsigned int rnet_mtu(const struct net_device *ndev);
+void rnet_set_mtu(struct net_device *ndev, unsigned int mtu);
+unsigned int rnet_flags(const struct net_device *ndev);
+void rnet_sockaddr_mac(const void *addr, u8 *mac);
+void rnet_dev_addr(const struct net_device *ndev, u8 *addr);
+struct phy_device *rnet_phydev(const struct net_device *ndev);
+bool rnet_running(const struct net_device *ndev);
+bool rnet_device_present(const struct net_device *ndev);
+bool rnet_carrier_ok(const struct net_device *ndev);
+void rnet_eth_hw_addr_set(struct net_device *ndev, const u8 *addr);
+void rnet_eth_hw_addr_random(struct net_device *ndev);
+bool rnet_ratelimit(void);
+unsigned int rnet_num_present_cpus(void);
+void rnet_netif_tx_disable(struct net_device *ndev);
+
+/* TX queues */
+struct netdev_queue *rnet_txq(struct net_device *ndev, unsigned int index);
+void rnet_txq_lock_bh(struct netdev_queue *txq);
+void rnet_txq_unlock_bh(struct netdev_queue *txq);
+void rnet_txq_start(struct netdev_queue *txq);
+void rnet_txq_stop(struct netdev_queue *txq);
+void rnet_txq_stop_mb(struct netdev_queue *txq);
+bool rnet_txq_stopped(const struct netdev_queue *txq);
+void rnet_txq_trans_update(struct netdev_queue *txq);
+bool rnet_txq_sent(struct netdev_queue *txq, unsigned int bytes);
+bool rnet_txq_completed(struct netdev_queue *txq, unsigned int packets,
+			unsigned int bytes);
+void rnet_txq_reset(struct netdev_queue *txq);
+
+/* NAPI */
+void rnet_napi_add(struct net_device *ndev, struct napi_struct *napi,
+		   int (*poll)(struct napi_struct *, int), int index);
+void rnet_napi_timer_init(struct hrtimer *timer,
+			  enum hrtimer_restart (*func)(struct hrtimer *));
+void rnet_napi_timer_start(struct hrtimer *timer, u64 nsecs);
+struct net_device *rnet_napi_dev(const struct napi_struct *napi);
+void rnet_napi_del(struct napi_struct *napi);
+void rnet_napi_set_irq(struct napi_struct *napi, int irq);
+void rnet_queue_set_napi(struct net_device *ndev, unsigned int queue, bool tx,
+			 struct napi_struct *napi);
+bool rnet_napi_schedule_irqoff(struct napi_struct *napi);
+struct sk_buff *rnet_napi_alloc_skb(struct napi_struct *napi, unsigned int len);
+void rnet_napi_gro_receive(struct napi_struct *napi, struct sk_buff *skb);
+
+/* sk_buff */
+struct sk_buff *rnet_napi_build_skb(void *data, unsigned int size,
+				    unsigned int headroom, unsigned int len);
+unsigned int rnet_skb_tailroom(const struct sk_buff *skb);
+unsigned int rnet_skb_nr_frags(const struct sk_buff *skb);
+bool rnet_skb_frag_fits(const struct sk_buff *skb);
+void rnet_skb_add_rx_frag(struct sk_buff *skb, struct page *page,
+			  unsigned int off, unsigned int len,
+			  unsigned int truesize);
+bool rnet_skb_csum_partial(const struct sk_buff *skb);
+void rnet_skb_csum_unnecessary(struct sk_buff *skb);
+void rnet_skb_csum_complete(struct sk_buff *skb, __wsum csum);
+void rnet_eth_type_trans(struct sk_buff *skb, struct net_device *ndev);
+u16 rnet_skb_protocol(const struct sk_buff *skb);
+int rnet_skb_network_offset(const struct sk_buff *skb);
+int rnet_skb_transport_offset(const struct sk_buff *skb);
+int rnet_skb_put_padto(struct sk_buff *skb, unsigned int len);
+int rnet_skb_linearize(struct sk_buff *skb);
+bool rnet_skb_hw_tstamp_wanted(const struct sk_buff *skb);
+void rnet_skb_hw_tstamp_begin(struct sk_buff *skb);
+void rnet_skb_tx_timestamp(struct sk_buff *skb);
+void rnet_skb_set_hwtstamp(struct sk_buff *skb, s64 ns);
+void rnet_skb_tstamp_tx(struct sk_buff *skb, s64 ns);
+
+/* DMA */
+dma_addr_t rnet_dma_map_single(struct device *dev, void *va, size_t len,
+			       enum dma_data_direction dir);
+void rnet_dma_unmap_single(struct device *dev, dma_addr_t addr, size_t len,
+			   enum dma_data_direction dir);
+
+/* page_pool */
+struct page_pool *rnet_page_pool_create(struct device *dev,
+					struct net_device *ndev,
+					struct napi_struct *napi,
+					unsigned int queue, unsigned int size);
+struct page *rnet_page_pool_alloc(struct page_pool *pool, unsigned int *offset,
+				  unsigned int *size, dma_addr_t *addr,
+				  gfp_t gfp);
+void rnet_page_pool_put(struct page *page);
+void rnet_page_pool_recycle(struct page_pool *pool, struct page *page);
+void *rnet_page_pool_sync_for_cpu(const struct page *page, unsigned int offset,
+				  unsigned int start, unsigned int len);
+dma_addr_t rnet_page_pool_sync_for_device(const struct page *page,
+					  unsigned int offset, unsigned int len);
+
+/* interrupts, work, timers */
+bool rnet_queue_delayed_work(struct delayed_work *work, unsigned int msecs);
+void rnet_init_delayed_work(struct delayed_work *work, work_func_t func);
+
+/* PHY and MDIO */
+struct device_node *rnet_of_node(struct device *dev);
+struct device_node *rnet_of_get_child(struct device_node *np, const char *name);
+struct device_node *rnet_of_parse_phandle(struct device_node *np,
+					  const char *name);
+struct device_node *rnet_of_node_get(struct device_node *np);
+void rnet_of_node_put(struct device_node *np);
+void rnet_phy_set_mac_managed_pm(struct phy_device *phydev);
+void rnet_phy_put(struct phy_device *phydev);
+bool rnet_phy_link(const struct phy_device *phydev);
+void rnet_phy_get_pause(struct phy_device *phydev, bool *tx, bool *rx);
+void rnet_mii_bus_setup(struct mii_bus *bus, struct device *parent,
+			const char *name);
+
+/* runtime PM */
+int rnet_pm_resume_and_get(struct device *dev);
+void rnet_pm_get_noresume(struct device *dev);
+int rnet_pm_get_if_active(struct device *dev);
+void rnet_pm_put_autosuspend(struct device *dev);
+void rnet_pm_put_sync_suspend(struct device *dev);
+void rnet_pm_enable(struct device *dev, int autosuspend_ms);
+void rnet_pm_disable(struct device *dev);
+bool rnet_pm_enabled(struct device *dev);
+bool rnet_pm_active(struct device *dev);
+bool rnet_device_may_wakeup(struct device *dev);
+void rnet_pm_wakeup_event(struct device *dev);
+
+/* netlink */
+void rnet_extack_set(struct netlink_ext_ack *extack, const char *msg);
+
+#endif /* _RUST_NET_HELPERS_H */

@@ -1,0 +1,528 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! NAPI.
+//!
+//! See Documentation/networking/napi.rst, whose rules the types below enforce.
+//!
+//! C header: [`include/linux/netdevice.h`](srctree/include/linux/netdevice.h)
+
+use core::{
+    cell::UnsafeCell,
+    marker::PhantomData, //
+};
+
+use kernel::{
+    new_mutex,
+    prelude::*,
+    sync::{
+        lock::mutex::MutexBackend,
+        lock::Guard,
+        Arc,
+        Mutex, //
+    },
+    types::{
+        NotThreadSafe,
+        Opaque, //
+    }, //
+};
+
+use super::{
+    bindings,
+    device::{
+        Device,
+        Operations, //
+    },
+    skb::Skb,
+};
+
+/// The size of a `struct napi_struct`.
+const SIZE: usize = bindings::NAPI_STRUCT_SIZE;
+
+/// Memory for a `struct napi_struct`, which the kernel crate knows by name only.
+type Storage = [u64; SIZE / size_of::<u64>()];
+
+static_assert!(size_of::<Storage>() == SIZE);
+static_assert!(align_of::<Storage>() == bindings::NAPI_STRUCT_ALIGN);
+static_assert!(size_of::<bindings::hrtimer>() != 0);
+
+/// A `struct napi_struct`, and a timer that schedules it.
+///
+/// Reference counted, because page pools keep a pointer to it.
+///
+/// # Invariants
+///
+/// From `add_all` to `delete_all`, `napi` is added to the device that owns it; its `dev` and
+/// `index` lead to the slot that has this `Core`.
+#[pin_data]
+pub(super) struct Core {
+    #[pin]
+    napi: Opaque<Storage>,
+    #[pin]
+    timer: Opaque<bindings::hrtimer>,
+    index: usize,
+}
+
+// SAFETY: The C functions used on `napi` and `timer` may be called from any thread.
+unsafe impl Send for Core {}
+// SAFETY: As above.
+unsafe impl Sync for Core {}
+
+impl Core {
+    pub(super) fn as_raw(&self) -> *mut bindings::napi_struct {
+        self.napi.get().cast()
+    }
+}
+
+/// One NAPI instance of a device.
+#[pin_data]
+pub(super) struct Slot<T: Operations> {
+    core: Arc<Core>,
+    /// Whether `napi_enable` was called. Held while the configuration path has the state.
+    #[pin]
+    enabled: Mutex<bool>,
+    /// Reached through `Poll` if `*enabled`, through `NapiGuard` otherwise.
+    state: UnsafeCell<T::NapiState<'static>>,
+}
+
+impl<T: Operations> Slot<T> {
+    pub(super) fn as_raw(&self) -> *mut bindings::napi_struct {
+        self.core.as_raw()
+    }
+}
+
+/// Allocates the NAPI instances of a device that is about to be allocated.
+pub(super) fn slots<T: Operations>(count: u32) -> Result<KVec<Pin<KBox<Slot<T>>>>> {
+    let mut slots = KVec::with_capacity(count as usize, GFP_KERNEL)?;
+
+    for index in 0..count as usize {
+        let core = Arc::pin_init(
+            pin_init!(Core {
+                napi: Opaque::zeroed(),
+                timer: Opaque::zeroed(),
+                index,
+            }),
+            GFP_KERNEL,
+        )?;
+        let slot = KBox::pin_init(
+            pin_init!(Slot {
+                core,
+                enabled <- new_mutex!(false),
+                state: UnsafeCell::new(Default::default()),
+            }),
+            GFP_KERNEL,
+        )?;
+
+        slots.push(slot, GFP_KERNEL)?;
+    }
+    Ok(slots)
+}
+
+/// Adds the NAPI instances to their device, which is complete but not registered.
+pub(super) fn add_all<T: Operations>(dev: &Device<'_, T>) {
+    for slot in &dev.private().napi {
+        let core = &slot.core;
+
+        // SAFETY: `napi` is zeroed and belongs to `dev`, is not moved, and is deleted before it
+        // is freed. `poll::<T>` is right for devices of this `T`. The index is below the queue
+        // counts (checked by `device::alloc`), hence below `num_napi_configs`.
+        unsafe {
+            bindings::rnet_napi_add(
+                dev.as_raw(),
+                core.as_raw(),
+                Some(poll::<T>),
+                core.index as c_int,
+            )
+        };
+        // SAFETY: `timer` is not in use yet, is not moved, and is cancelled by `delete_all`.
+        unsafe { bindings::rnet_napi_timer_init(core.timer.get(), Some(expired)) };
+    }
+}
+
+/// Removes the NAPI instances from their device, which nothing uses any more.
+pub(super) fn delete_all<T: Operations>(dev: &Device<'_, T>) {
+    for slot in &dev.private().napi {
+        // `stop` should have done this.
+        Napi::new(dev, slot).disable();
+
+        // SAFETY: The timer was initialised by `add_all`.
+        unsafe { bindings::hrtimer_cancel(slot.core.timer.get()) };
+        // SAFETY: `napi` was added by `add_all`, and is disabled.
+        unsafe { bindings::rnet_napi_del(slot.as_raw()) };
+    }
+}
+
+/// The poll function of all NAPI instances of devices of type `T`.
+///
+/// # Safety
+///
+/// To be called by the core only, for instances that `add_all` has added.
+unsafe extern "C" fn poll<T: Operations>(napi: *mut bindings::napi_struct, budget: c_int) -> c_int {
+    // SAFETY: The core passes an instance that `add_all` has added: a field of a `Core`.
+    let core =
+        unsafe { &*kernel::container_of!(Opaque::cast_from(napi.cast::<Storage>()), Core, napi) };
+    // SAFETY: `napi->dev` is the device that `add_all` was called for. It is complete, and the
+    // core polls only until `netif_napi_del` returns.
+    let dev = unsafe { Device::<'_, T>::from_raw(bindings::rnet_napi_dev(napi)) };
+    let Some(slot) = dev.private().napi.get(core.index) else {
+        return 0;
+    };
+
+    // SAFETY: The core calls `poll` only while it owns the instance (NAPI_STATE_SCHED, and
+    // `poll_owner` if netpoll is in use), which `napi_disable` takes from it. So this is the only
+    // reference to the state until `napi_complete_done`, which consumes it (`Poll::complete`).
+    let state = unsafe { &mut *slot.state.get().cast::<T::NapiState<'_>>() };
+
+    T::poll(
+        dev,
+        Poll {
+            context: Context {
+                owner: Owner::new(&slot.core, bindings::GFP_ATOMIC | bindings::__GFP_NOWARN),
+                budget,
+            },
+            state,
+        },
+    )
+    .0
+}
+
+/// The function of the timers.
+///
+/// # Safety
+///
+/// To be called by the timer core only, for timers that `add_all` has initialised.
+unsafe extern "C" fn expired(timer: *mut bindings::hrtimer) -> bindings::hrtimer_restart {
+    // SAFETY: `timer` is a field of a `Core`, which lives until the timer is cancelled.
+    let core = unsafe { &*kernel::container_of!(Opaque::cast_from(timer), Core, timer) };
+
+    schedule(core);
+    bindings::hrtimer_restart::HRTIMER_NORESTART
+}
+
+fn schedule(core: &Core) -> bool {
+    // SAFETY: `napi` is initialised.
+    if !unsafe { bindings::napi_schedule_prep(core.as_raw()) } {
+        return false;
+    }
+
+    // SAFETY: `napi_schedule_prep` returned true: we own the instance and hand it over.
+    unsafe { bindings::__napi_schedule(core.as_raw()) };
+    true
+}
+
+/// Witness of ownership of a NAPI instance: nobody else polls it.
+///
+/// It comes from a poll ([`Poll::split`]) or from a disabled instance ([`NapiGuard::split`]).
+/// Resources that belong to a NAPI instance, such as a page pool, ask for it.
+#[derive(Clone, Copy)]
+pub struct Owner<'a> {
+    core: &'a Arc<Core>,
+    /// The allocation flags. As large as a word: a value that is copied in every poll should have
+    /// no padding, which is copied by a call of `memcpy`.
+    gfp: usize,
+    _not_send: NotThreadSafe,
+}
+
+impl<'a> Owner<'a> {
+    /// Returns the instance.
+    #[inline(always)]
+    pub(super) fn core(&self) -> &'a Core {
+        self.core
+    }
+
+    #[inline(always)]
+    fn new(core: &'a Arc<Core>, gfp: bindings::gfp_t) -> Self {
+        Self {
+            core,
+            // CAST: Not smaller.
+            gfp: gfp as usize,
+            _not_send: NotThreadSafe,
+        }
+    }
+
+    /// Returns how memory is to be allocated: the owner of a disabled instance may sleep.
+    #[inline(always)]
+    pub(super) fn gfp(&self) -> bindings::gfp_t {
+        // CAST: See `new`.
+        self.gfp as bindings::gfp_t
+    }
+
+    /// Returns another reference to the instance.
+    pub(super) fn core_arc(&self) -> Arc<Core> {
+        self.core.clone()
+    }
+}
+
+/// Witness that a NAPI poll function is running.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    owner: Owner<'a>,
+    budget: c_int,
+}
+
+impl<'a> Context<'a> {
+    /// Returns what is needed to receive, unless netpoll is polling: then RX, XDP and page pools
+    /// must not be touched (napi.rst: budget 0).
+    #[inline(always)]
+    pub fn rx(&self) -> Option<RxContext<'a>> {
+        (self.budget > 0).then_some(RxContext(*self))
+    }
+
+    /// Returns the budget as `napi_consume_skb` wants it: zero under netpoll.
+    #[inline(always)]
+    pub(super) fn raw_budget(&self) -> c_int {
+        self.budget
+    }
+}
+
+/// Witness that a NAPI poll function is running in softirq context (or a NAPI thread) and may
+/// receive packets.
+#[derive(Clone, Copy)]
+pub struct RxContext<'a>(Context<'a>);
+
+impl<'a> RxContext<'a> {
+    /// Returns how many packets may be received.
+    #[inline(always)]
+    pub fn budget(&self) -> u32 {
+        // CAST: Positive, see `Context::rx`.
+        self.0.budget as u32
+    }
+
+    /// Returns the witness of ownership.
+    #[inline(always)]
+    pub fn owner(&self) -> Owner<'a> {
+        self.0.owner
+    }
+
+    /// Returns the poll's context.
+    #[inline(always)]
+    pub fn context(&self) -> Context<'a> {
+        self.0
+    }
+
+    /// Hands a received packet to the stack.
+    ///
+    /// The packet's protocol must be set: [`Skb::eth_type_trans`].
+    #[inline]
+    pub fn gro_receive(&self, skb: Skb) {
+        // SAFETY: We are in the poll function of this instance; the skb is ours to give away.
+        unsafe {
+            bindings::rnet_napi_gro_receive(self.0.owner.core().as_raw(), skb.into_raw());
+        }
+    }
+
+    /// Allocates an skb with room for `len` bytes, from caches that only softirqs use.
+    #[inline]
+    pub fn alloc_skb(&self, len: u32) -> Result<Skb> {
+        // SAFETY: We are in softirq context, in the poll function of this instance.
+        let skb = unsafe { bindings::rnet_napi_alloc_skb(self.0.owner.core().as_raw(), len) };
+
+        if skb.is_null() {
+            return Err(ENOMEM);
+        }
+        // SAFETY: A new skb that is ours.
+        Ok(unsafe { Skb::from_raw(skb) })
+    }
+}
+
+/// The result of a poll. Only [`Poll`] can make one.
+#[must_use]
+pub struct Polled(c_int);
+
+/// How [`Poll::complete`] went.
+#[must_use]
+pub enum Completion {
+    /// NAPI is released: unmask the queue's interrupt, unless the queue is closing, then look
+    /// whether something arrived meanwhile that does not raise it again.
+    Done(Polled),
+
+    /// NAPI is still scheduled, or the stack wants to poll again by itself: keep the interrupt
+    /// masked.
+    Again(Polled),
+}
+
+/// A running poll.
+pub struct Poll<'a, 'b, T: Operations> {
+    context: Context<'a>,
+    state: &'a mut T::NapiState<'b>,
+}
+
+impl<'b, T: Operations> Poll<'_, 'b, T> {
+    /// Returns the state of the instance, which is ours until the poll is completed, and the
+    /// poll's context.
+    #[inline(always)]
+    pub fn split(&mut self) -> (&mut T::NapiState<'b>, Context<'_>) {
+        (self.state, self.context)
+    }
+
+    /// Returns the state of the instance.
+    #[inline(always)]
+    pub fn state(&mut self) -> &mut T::NapiState<'b> {
+        self.state
+    }
+
+    /// Returns the number of the instance.
+    #[inline(always)]
+    pub fn index(&self) -> usize {
+        self.context.owner.core().index
+    }
+
+    /// Ends the poll without completing: there is more to do.
+    #[inline(always)]
+    pub fn again(self) -> Polled {
+        // All of the budget means "poll again". Under netpoll it is zero, as it must be.
+        Polled(self.context.budget)
+    }
+
+    /// Ends the poll: everything is done, `work` packets were received.
+    ///
+    /// With all of the budget used up, or none given, NAPI stays scheduled, whatever the caller
+    /// believes (napi.rst: "napi_complete_done must not be called" then).
+    #[inline]
+    pub fn complete(self, work: u32) -> Completion {
+        let budget = self.context.budget;
+
+        if budget <= 0 {
+            return Completion::Again(Polled(0));
+        }
+        // CAST: `budget` is positive.
+        if work >= budget as u32 {
+            return Completion::Again(Polled(budget));
+        }
+        // CAST: `work` is less than `budget`.
+        let work = work as c_int;
+        let napi = self.context.owner.core().as_raw();
+
+        // SAFETY: We are in the poll function of this instance, with a budget that is not used up,
+        // and `self`, the only access to the state, is gone.
+        if unsafe { bindings::napi_complete_done(napi, work) } {
+            Completion::Done(Polled(work))
+        } else {
+            Completion::Again(Polled(work))
+        }
+    }
+}
+
+/// A NAPI instance of a device.
+pub struct Napi<'a, 'b, T: Operations> {
+    dev: &'a Device<'b, T>,
+    slot: &'a Slot<T>,
+}
+
+impl<'a, 'b, T: Operations> Napi<'a, 'b, T> {
+    #[inline(always)]
+    pub(super) fn new(dev: &'a Device<'b, T>, slot: &'a Slot<T>) -> Self {
+        Self { dev, slot }
+    }
+
+    /// Schedules a poll. Any context. Returns false if one is scheduled already or NAPI is
+    /// disabled: the caller's interrupt must be masked in either case.
+    #[inline]
+    pub fn schedule(&self) -> bool {
+        schedule(&self.slot.core)
+    }
+
+    /// As [`schedule`](Napi::schedule), for interrupt handlers.
+    ///
+    /// Cheaper with interrupts disabled, and correct in any context (threaded handlers).
+    #[inline]
+    pub fn schedule_irqoff(&self) -> bool {
+        // SAFETY: `napi` is initialised.
+        unsafe { bindings::rnet_napi_schedule_irqoff(self.slot.as_raw()) }
+    }
+
+    /// Schedules a poll in `nsecs` nanoseconds, on this CPU. Any context.
+    ///
+    /// A timer that is already running is set anew.
+    pub fn schedule_after(&self, nsecs: u64) {
+        // SAFETY: The timer was initialised by `add_all`, and is cancelled before it is freed.
+        unsafe { bindings::rnet_napi_timer_start(self.slot.core.timer.get(), nsecs) };
+    }
+
+    /// Cancels the timer of [`schedule_after`](Napi::schedule_after) and waits for it to finish.
+    ///
+    /// Process or softirq context.
+    pub fn cancel_timer(&self) {
+        // SAFETY: The timer was initialised by `add_all`. Its function takes no locks, so that
+        // waiting for it is fine in softirq context as well.
+        unsafe { bindings::hrtimer_cancel(self.slot.core.timer.get()) };
+    }
+
+    /// Enables polling. Process context. Does nothing if it is enabled.
+    pub fn enable(&self) {
+        let mut enabled = self.slot.enabled.lock();
+
+        if !*enabled {
+            // SAFETY: `napi` is added and disabled.
+            unsafe { bindings::napi_enable(self.slot.as_raw()) };
+            *enabled = true;
+        }
+    }
+
+    /// Disables polling, and waits for a running poll to finish. Process context. Does nothing if
+    /// it is disabled.
+    pub fn disable(&self) {
+        let mut enabled = self.slot.enabled.lock();
+
+        if *enabled {
+            // SAFETY: `napi` is added and enabled.
+            unsafe { bindings::napi_disable(self.slot.as_raw()) };
+            *enabled = false;
+        }
+    }
+
+    /// Gives access to the state of the instance, which must be disabled. Process context.
+    pub fn lock(&self) -> Result<NapiGuard<'a, 'b, T>> {
+        let enabled = self.slot.enabled.lock();
+
+        if *enabled {
+            return Err(EBUSY);
+        }
+        Ok(NapiGuard {
+            slot: self.slot,
+            _enabled: enabled,
+            _bound: PhantomData,
+        })
+    }
+
+    /// Tells the core which interrupt schedules this instance (shown by netdev-genl). Process
+    /// context.
+    pub fn set_irq(&self, irq: Option<u32>) {
+        // CAST: Interrupt numbers are positive `int`s in C.
+        let irq = irq.map_or(-1, |irq| irq as c_int);
+
+        // SAFETY: `napi` is added to `dev`, whose instance lock the helper takes.
+        unsafe { bindings::rnet_napi_set_irq(self.slot.as_raw(), irq) };
+    }
+
+    /// Returns the device.
+    pub fn device(&self) -> &'a Device<'b, T> {
+        self.dev
+    }
+}
+
+/// Access to the state of a disabled NAPI instance.
+///
+/// While it exists, the instance cannot be enabled.
+pub struct NapiGuard<'a, 'b, T: Operations> {
+    slot: &'a Slot<T>,
+    // INVARIANT of the type: the lock is held and protects `false`.
+    _enabled: Guard<'a, bool, MutexBackend>,
+    _bound: PhantomData<T::NapiState<'b>>,
+}
+
+impl<'b, T: Operations> NapiGuard<'_, 'b, T> {
+    /// Returns the state.
+    pub fn state(&mut self) -> &mut T::NapiState<'b> {
+        self.split().0
+    }
+
+    /// Returns the state and the witness of ownership.
+    pub fn split(&mut self) -> (&mut T::NapiState<'b>, Owner<'_>) {
+        // SAFETY: The instance is disabled and cannot be enabled, because we hold the lock. So no
+        // poll has the state, and `&mut self` excludes another reference through this guard.
+        let state = unsafe { &mut *self.slot.state.get().cast::<T::NapiState<'b>>() };
+        let owner = Owner::new(&self.slot.core, bindings::GFP_KERNEL);
+
+        (state, owner)
+    }
+}
