@@ -42,6 +42,10 @@ twin-check: board
 sdk: board
 	@scripts/sdk.sh
 
+## make modules [KDIR=…]   ravb-rs.ko for Debian's kernel, or for the kernel build tree KDIR
+modules:
+	@scripts/module.sh $(KERNEL)
+
 .PHONY: board
 board:
 	@scripts/setup.sh

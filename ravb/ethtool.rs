@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What `ethtool` shows and changes. Link settings and negotiation are phylib's.
+
+use kernel::{
+    prelude::*,
+    sync::atomic::Relaxed, //
+};
+
+use super::{
+    driver::Ravb,
+    hw_info::{
+        RingSizes,
+        BE,
+        MAX_RING,
+        MIN_RING, //
+    },
+    queue,
+    stats::{
+        self,
+        PRIVATE_STATS, //
+    }, //
+};
+use crate::net::{
+    ethtool::{
+        Names,
+        Operations,
+        Rings,
+        TsInfo, //
+    },
+    extack::ExtAck,
+    Device,
+    Rtnl, //
+};
+
+#[vtable]
+impl Operations for Ravb {
+    fn msglevel(dev: &Device<'_, Self>) -> u32 {
+        dev.data().msg_level.load(Relaxed)
+    }
+
+    fn set_msglevel(dev: &Device<'_, Self>, level: u32) {
+        dev.data().msg_level.store(level, Relaxed);
+    }
+
+    fn stats_count(dev: &Device<'_, Self>) -> usize {
+        stats::count(dev.data().info)
+    }
+
+    fn stats_names(dev: &Device<'_, Self>, names: &mut Names<'_>) {
+        for queue in 0..dev.data().info.queues {
+            for stat in PRIVATE_STATS {
+                names.push(fmt!("{}_queue_{queue}_{}", stat.direction, stat.name));
+            }
+        }
+    }
+
+    fn stats(dev: &Device<'_, Self>, values: &mut [u64]) {
+        let data = dev.data();
+        let all = data
+            .get_ref()
+            .all_queue_stats()
+            .iter()
+            .flat_map(|queue| PRIVATE_STATS.iter().map(|stat| (stat.value)(queue)));
+
+        for (to, value) in values.iter_mut().zip(all) {
+            *to = value;
+        }
+    }
+
+    fn rings(dev: &Device<'_, Self>, _rtnl: &Rtnl) -> (Rings, Rings) {
+        let [now, ..] = dev.data().ring_sizes();
+
+        (
+            Rings {
+                rx: MAX_RING.rx,
+                tx: MAX_RING.tx,
+            },
+            Rings {
+                rx: now.rx,
+                tx: now.tx,
+            },
+        )
+    }
+
+    fn set_rings(dev: &Device<'_, Self>, rings: Rings, extack: &ExtAck<'_>, rtnl: &Rtnl) -> Result {
+        if rings.rx < MIN_RING.rx || rings.rx > MAX_RING.rx {
+            return Err(extack.fail(EINVAL, c"the RX ring can have 64 to 2048 entries"));
+        }
+        if rings.tx < MIN_RING.tx || rings.tx > MAX_RING.tx {
+            return Err(extack.fail(EINVAL, c"the TX ring can have 64 to 1024 entries"));
+        }
+        let data = dev.data();
+        let wanted = RingSizes {
+            rx: rings.rx,
+            tx: rings.tx,
+        };
+
+        if data.is_up(rtnl) {
+            let mut sizes = data.ring_sizes();
+
+            sizes[BE] = wanted;
+            queue::quiesce(dev, rtnl);
+
+            // The old rings stay where they are until the new ones are there.
+            let result = queue::allocate(dev, &sizes, rtnl)
+                .and_then(|rings| queue::install(dev, rings, rtnl));
+
+            queue::resume(dev, dev.features(), rtnl)?;
+            result.inspect_err(|_| extack.set(c"no memory for the rings"))?;
+        }
+        data.set_ring_sizes(wanted, rtnl);
+        Ok(())
+    }
+
+    fn ts_info(_dev: &Device<'_, Self>, _rtnl: &Rtnl) -> TsInfo {
+        TsInfo {
+            tx_software: true,
+            hardware: None,
+        }
+    }
+}

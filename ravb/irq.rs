@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Interrupts: which are enabled, and what happens when one comes.
+//!
+//! What is enabled is kept in [`Masks`], under a lock, and registers are written from there, never
+//! read. A queue's interrupts are enabled if the queue is open, and nobody is polling it. The rules:
+//!
+//! - The handler masks a queue before it schedules NAPI, whether that succeeds or not. If it does
+//!   not, NAPI is running, and will unmask when it is done; or it is disabled, and the queue closed.
+//! - The poll function unmasks when NAPI is released, unless the queue was closed meanwhile.
+//! - What is enabled is also cleared: queue status by the poll function, before its last look at
+//!   the rings; the rest by the handler.
+//! - Nothing is printed here.
+//!
+//! Errors of the DMAC (a full ring, a full FIFO) come at the rate of frames when they come. The
+//! first one masks them all and has the queue polled, for it is the poll function that can do
+//! something about it; when it completes it enables them again, and until then it counts them.
+
+use kernel::{
+    io::{
+        mem::IoMem,
+        Io, //
+    },
+    num::Bounded,
+    prelude::*,
+    sync::{
+        atomic::{
+            Acquire,
+            AtomicFlag,
+            Relaxed,
+            Release, //
+        },
+        SpinLockIrq, //
+    }, //
+};
+
+use super::{
+    driver::{
+        Private,
+        Ravb, //
+    },
+    emac,
+    hw_info::{
+        HwInfo,
+        Line,
+        Lines,
+        Masking,
+        BE, //
+    },
+    regs::{
+        ClearByZero,
+        CIE,
+        DIL,
+        EIS,
+        ISS,
+        RIC0,
+        RIC1,
+        RIC2,
+        RID0,
+        RIE0,
+        RIS0,
+        RIS2,
+        TIC,
+        TID,
+        TIE,
+        TIS,
+        WINDOW, //
+    }, //
+};
+use crate::net::{
+    irq::Return,
+    Device, //
+};
+
+type Window<'b> = IoMem<'b, WINDOW>;
+
+/// Which interrupts of the DMAC are enabled. A bit for each queue.
+#[derive(Default)]
+pub(super) struct Masks {
+    /// Queues that may be unmasked.
+    open: u32,
+    rx: u32,
+    tx: u32,
+}
+
+/// The interrupts of a device.
+#[pin_data]
+pub(super) struct Interrupts {
+    #[pin]
+    masks: SpinLockIrq<Masks>,
+    /// Whether errors are enabled. Written under the lock.
+    errors: AtomicFlag,
+    /// Whether the registers can be accessed. A shared line calls the handler at any time.
+    live: AtomicFlag,
+}
+
+/// Queue bits as the registers have them. There are at most four transmit queues.
+fn rx_bits(queues: u32) -> Bounded<u32, 18> {
+    Bounded::from_expr(queues & 0x3_ffff)
+}
+
+fn tx_bits(queues: u32) -> Bounded<u32, 4> {
+    Bounded::from_expr(queues & 0xf)
+}
+
+impl Masks {
+    /// Writes what is enabled to the control registers, which have no other use.
+    fn write_control(&self, io: &Window<'_>) {
+        io.write_reg(RIC0::zeroed().with_fre(rx_bits(self.rx)));
+        io.write_reg(TIC::zeroed().with_fte(tx_bits(self.tx)));
+    }
+
+    /// Masks queues.
+    fn disable(&mut self, io: &Window<'_>, info: &HwInfo, queues: u32) {
+        self.rx &= !queues;
+        self.tx &= !queues;
+        match info.masking {
+            Masking::Control => self.write_control(io),
+            Masking::EnableDisable => {
+                io.write_reg(RID0::zeroed().with_frd(rx_bits(queues)));
+                io.write_reg(TID::zeroed().with_ftd(tx_bits(queues)));
+            }
+        }
+    }
+
+    /// Unmasks queues, each direction for itself.
+    fn enable(&mut self, io: &Window<'_>, info: &HwInfo, rx: u32, tx: u32) {
+        self.rx |= rx;
+        self.tx |= tx;
+        match info.masking {
+            Masking::Control => self.write_control(io),
+            Masking::EnableDisable => {
+                io.write_reg(RIE0::zeroed().with_frs(rx_bits(rx)));
+                io.write_reg(TIE::zeroed().with_fts(tx_bits(tx)));
+            }
+        }
+    }
+}
+
+impl Interrupts {
+    pub(super) fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            masks <- kernel::new_spinlock_irq!(Masks::default()),
+            errors: AtomicFlag::new(false),
+            live: AtomicFlag::new(false),
+        })
+    }
+
+    /// Enables errors, or masks them. The lock is held.
+    fn set_errors(&self, data: &Private<'_>, on: bool) {
+        let queues = if on { data.info.queue_mask() } else { 0 };
+
+        self.errors.store(on, Relaxed);
+        data.io
+            .write_reg(RIC2::zeroed().with_rffe(on).with_qfe(rx_bits(queues)));
+    }
+
+    /// Writes all registers of the DMAC's interrupts: everything is masked, nothing pending. The
+    /// DMAC is in CONFIG mode.
+    pub(super) fn reset(&self, data: &Private<'_>) {
+        let io = &data.io;
+        let info = data.info;
+        let mut masks = self.masks.lock();
+
+        *masks = Masks::default();
+        masks.write_control(io);
+        io.write_reg(RIC1::zeroed());
+        self.set_errors(data, false);
+        if let Lines::Named(_) = info.lines {
+            // Queues have lines of their own, and do not use the common one.
+            io.write_reg(DIL::zeroed());
+            io.write_reg(
+                CIE::zeroed()
+                    .with_crie(true)
+                    .with_ctie(true)
+                    .with_cl0m(true),
+            );
+        }
+        io.write_reg(RIS0::from(RIS0::FLAGS).clearing());
+        io.write_reg(RIS2::from(RIS2::FLAGS).clearing());
+        io.write_reg(TIS::from(TIS::FLAGS).clearing());
+    }
+
+    /// Opens all queues and enables everything.
+    pub(super) fn open(&self, data: &Private<'_>) {
+        let info = data.info;
+        let mut masks = self.masks.lock();
+
+        self.live.store(true, Release);
+        masks.open = info.queue_mask();
+        self.set_errors(data, true);
+        masks.enable(&data.io, info, info.queue_mask(), info.queue_mask());
+    }
+
+    /// Closes all queues and masks everything, for good: no poll can unmask a queue after this.
+    ///
+    /// A handler may still be running.
+    pub(super) fn close(&self, data: &Private<'_>) {
+        let mut masks = self.masks.lock();
+
+        *masks = Masks::default();
+        // Not by way of the disable registers: this masks whatever may be enabled.
+        masks.write_control(&data.io);
+        self.set_errors(data, false);
+    }
+
+    /// The registers will not be accessible. To be followed by a wait for the handlers.
+    pub(super) fn power_off(&self) {
+        self.live.store(false, Release);
+    }
+
+    /// Clears the status of a queue, and makes sure that the clearing has arrived: what happens in
+    /// the rings after this sets the status again.
+    #[inline]
+    pub(super) fn clear(&self, data: &Private<'_>, queue: usize) {
+        let io = &data.io;
+        let bit = 1 << queue;
+
+        io.write_reg(TIS::zeroed().with_ftf(tx_bits(bit)).clearing());
+        io.write_reg(RIS0::zeroed().with_frf(rx_bits(bit)).clearing());
+        // Writes are posted. Without this the DMAC may have finished a frame before it sees them,
+        // but after the last look at the ring, which goes to memory: a lost interrupt.
+        let _ = io.read(RIS0);
+    }
+
+    /// Unmasks a queue whose NAPI was released, unless it is closed. RX may stay masked.
+    #[inline]
+    pub(super) fn unmask(&self, data: &Private<'_>, queue: usize, rx: bool) {
+        let bit = 1 << queue;
+        let mut masks = self.masks.lock();
+
+        if masks.open & bit == 0 {
+            return;
+        }
+        if !self.errors.load(Relaxed) {
+            self.set_errors(data, true);
+        }
+        masks.enable(&data.io, data.info, if rx { bit } else { 0 }, bit);
+    }
+
+    /// Counts errors of the DMAC that have come since they were masked. In a poll, before the queue
+    /// is unmasked.
+    #[inline]
+    pub(super) fn count_errors(&self, data: &Private<'_>) {
+        if self.errors.load(Relaxed) {
+            return;
+        }
+        let masks = self.masks.lock();
+
+        if masks.open != 0 {
+            take_errors(data);
+        }
+    }
+}
+
+/// Clears and counts the errors of the DMAC. Returns the queues that have had some. The lock of the
+/// masks is held: it makes this the counters' only writer.
+fn take_errors(data: &Private<'_>) -> u32 {
+    let io = &data.io;
+    let status = io.read(RIS2);
+
+    io.write_reg(EIS::zeroed().with_qfs(true).clearing());
+    io.write_reg(status.clearing());
+
+    let queues = status.qff().get() & data.info.queue_mask();
+
+    for (queue, stats) in data.all_queue_stats().iter().enumerate() {
+        if queues & 1 << queue != 0 {
+            stats.rx_over_errors.inc();
+        }
+    }
+    if status.rfff() {
+        data.rx_fifo_errors.inc();
+    }
+    queues
+}
+
+/// Masks queues and has them polled.
+fn schedule(dev: &Device<'_, Ravb>, masks: &mut Masks, queues: u32) {
+    let data = dev.data();
+
+    masks.disable(&data.io, data.info, queues);
+    for queue in 0..data.info.queues {
+        if queues & 1 << queue != 0 {
+            if let Some(napi) = dev.napi(queue) {
+                napi.schedule_irqoff();
+            }
+        }
+    }
+}
+
+/// Returns the queues that have an enabled interrupt.
+fn pending(data: &Private<'_>, masks: &Masks, candidates: u32) -> u32 {
+    let io = &data.io;
+    let rx = io.read(RIS0).frf().get() & masks.rx;
+    let tx = io.read(TIS).ftf().get() & masks.tx;
+
+    (rx | tx) & candidates
+}
+
+/// An interrupt, see [`crate::net::Operations::interrupt`].
+pub(super) fn interrupt(dev: &Device<'_, Ravb>, line: Line) -> Return {
+    let data = dev.data();
+    let data = data.get_ref();
+
+    if !data.irq.live.load(Acquire) {
+        return Return::None;
+    }
+    match line {
+        Line::Queue(queue) => {
+            let mut masks = data.irq.masks.lock();
+            let queues = pending(data, &masks, 1 << queue);
+
+            if queues == 0 {
+                return Return::None;
+            }
+            schedule(dev, &mut masks, queues);
+            Return::Handled
+        }
+        Line::Emac => emac::interrupt(dev),
+        Line::All | Line::Common => summary(dev, line),
+    }
+}
+
+/// Masks the only queue of a chip and has it polled.
+///
+/// This needs no lock: no other queue has bits in these registers. If another CPU unmasks the queue
+/// at the same time, at the end of a poll, the order of the two does not matter: this is called
+/// again, or the poll that it has scheduled unmasks.
+#[inline]
+fn schedule_only(dev: &Device<'_, Ravb>) {
+    let data = dev.data();
+
+    data.io.write_reg(RIC0::zeroed());
+    data.io.write_reg(TIC::zeroed());
+    if let Some(napi) = dev.napi(BE) {
+        napi.schedule_irqoff();
+    }
+}
+
+/// An interrupt that may have several causes.
+#[inline]
+fn summary(dev: &Device<'_, Ravb>, line: Line) -> Return {
+    let data = dev.data();
+    let data = data.get_ref();
+    let status = data.io.read(ISS);
+    let mut result = Return::None;
+
+    if line == Line::All && (status.frs() || status.fts()) {
+        if data.info.queues == 1 {
+            schedule_only(dev);
+        } else {
+            let mut masks = data.irq.masks.lock();
+            let queues = pending(data, &masks, data.info.queue_mask());
+
+            schedule(dev, &mut masks, queues);
+        }
+        result = Return::Handled;
+    }
+    if status.es() {
+        errors(dev);
+        result = Return::Handled;
+    }
+    if line == Line::All && status.ms() {
+        if let Return::Handled = emac::interrupt(dev) {
+            result = Return::Handled;
+        }
+    }
+    result
+}
+
+/// Errors of the DMAC.
+#[cold]
+fn errors(dev: &Device<'_, Ravb>) {
+    let data = dev.data();
+    let data = data.get_ref();
+    let mut masks = data.irq.masks.lock();
+
+    // Masked by now: a poll will look after them.
+    if !data.irq.errors.load(Relaxed) {
+        return;
+    }
+    let queues = match take_errors(data) {
+        // An overflow of the FIFO is nobody's, but somebody has to unmask.
+        0 => 1 << BE,
+        queues => queues,
+    };
+
+    data.irq.set_errors(data, false);
+    schedule(dev, &mut masks, queues);
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The driver.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `driver` | what the stack and the bus call; what a device is made of |
+//! | `hw_info` | what differs between the chips |
+//! | `regs`, `desc` | registers, descriptors |
+//! | `wait` | waiting for the hardware |
+//! | `ring`, `rx`, `tx` | rings and what moves through them |
+//! | `poll`, `irq` | NAPI, interrupts |
+//! | `queue` | the life of the queues: the one way to rest and back |
+//! | `dmac`, `emac` | modes, start and stop; the MAC's settings and the checksum engine |
+//! | `link`, `mdio` | the PHY |
+//! | `coalesce`, `ethtool`, `stats` | what users see and set |
+//! | `pm`, `recover` | power management, stuck queues |
+
+mod coalesce;
+mod desc;
+mod dmac;
+mod driver;
+mod emac;
+mod ethtool;
+pub(crate) mod hw_info;
+mod irq;
+mod link;
+mod mdio;
+mod pm;
+mod poll;
+mod queue;
+mod recover;
+mod regs;
+mod ring;
+mod rx;
+mod stats;
+mod tx;
+mod wait;
+
+pub(crate) use driver::Ravb;

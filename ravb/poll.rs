@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! NAPI.
+//!
+//! Each poll sends back what was sent, then receives, whatever the budget says of the one or the
+//! other (napi.rst): TX has none, RX counts frames.
+//!
+//! A poll that has found less than it was allowed to looks at the rings once more, after it has
+//! cleared the queue's status. What the DMAC finishes after that sets the status again, and raises
+//! the interrupt as soon as it is unmasked. So nothing can be missed, polls that use up their
+//! budget access no register, and the interrupt does not come for what this poll has taken already.
+
+use super::{
+    driver::Ravb,
+    stats::RxCounts, //
+};
+use crate::net::{
+    Completion,
+    Device,
+    Features,
+    Poll,
+    Polled, //
+};
+
+/// When to try again to get memory for the ring: soon, but not so soon that nothing else can run.
+const RETRY_NS: u64 = 1_000_000;
+
+/// See [`crate::net::Operations::poll`].
+#[inline]
+pub(super) fn poll<'b>(dev: &Device<'b, Ravb>, mut poll: Poll<'_, 'b, Ravb>) -> Polled {
+    let queue = poll.index();
+    let data = dev.data();
+    let data = data.get_ref();
+    let (state, cx) = poll.split();
+
+    if let (Some(tx), Some(txq)) = (&state.tx, dev.tx_queue(queue)) {
+        tx.reclaim(dev, &txq, true, |packet| packet.complete(cx));
+    }
+
+    // None under netpoll, which wants TX only.
+    let Some(cx) = cx.rx() else {
+        return poll.again();
+    };
+    let budget = cx.budget();
+    let mut counts = RxCounts::default();
+    let (mut work, mut starving) = (0, false);
+
+    if let Some(rx) = &mut state.rx {
+        let use_checksum = dev.features().contains(Features::RXCSUM);
+
+        work = rx.receive(dev, &cx, use_checksum, &mut counts);
+
+        let filled = rx.refill(&cx.owner());
+
+        starving = rx.is_starving();
+        if let Some(stats) = data.queue_stats(queue) {
+            stats.add_rx(&counts);
+            stats.rx_filled.add(filled.into());
+        }
+    }
+    data.irq.count_errors(data);
+
+    if work >= budget {
+        return poll.again();
+    }
+
+    data.irq.clear(data, queue);
+
+    let more = state.rx.as_ref().is_some_and(|rx| rx.is_ready())
+        || state.tx.as_ref().is_some_and(|tx| tx.is_ready());
+
+    // Without buffers an interrupt would only tell that there are none.
+    if starving {
+        if let Some(napi) = dev.napi(queue) {
+            napi.schedule_after(RETRY_NS);
+        }
+    }
+    match poll.complete(work) {
+        Completion::Done(polled) => {
+            match dev.napi(queue) {
+                // No interrupt would tell of what the last look has found.
+                Some(napi) if more => {
+                    napi.schedule();
+                }
+                _ => data.irq.unmask(data, queue, !starving),
+            }
+            polled
+        }
+        // The stack polls again, at once or later: then to find more at a time, so this poll ends
+        // here, even if there is something.
+        Completion::Again(polled) => polled,
+    }
+}

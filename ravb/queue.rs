@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The life of the queues.
+//!
+//! ```text
+//!              install            resume
+//!     empty  ----------->  quiet ---------->  running
+//!            <-----------        <----------
+//!              remove             quiesce
+//! ```
+//!
+//! *Empty*: there are no rings. *Quiet*: there are, and nobody touches them: interrupts are masked
+//! and their handlers done, NAPI is disabled, the stack sends nothing, the DMAC is stopped. This is
+//! where rings can be replaced and everything in the chip be changed. *Running*: packets move.
+//!
+//! There is one way into each state. Close, a change of the ring sizes, of the checksum offload,
+//! recovery and suspend all go through [`quiesce`], and come back, if they do, through [`resume`],
+//! which programs the chip from scratch and makes the rings as new. So there is nothing that one of
+//! them could forget.
+
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+use super::{
+    desc::NORMAL,
+    dmac,
+    driver::Ravb,
+    emac,
+    hw_info::{
+        RingSizes,
+        MAX_QUEUES, //
+    },
+    ring::Rings,
+    rx::RxRing,
+    stats::TxCounts,
+    tx, //
+};
+use crate::net::{
+    Device,
+    Features,
+    Rtnl, //
+};
+
+/// The state of a queue that belongs to its NAPI instance.
+#[derive(Default)]
+pub(crate) struct NapiState<'b> {
+    pub(super) rx: Option<RxRing<NORMAL>>,
+    pub(super) tx: Option<Arc<tx::TxRing<'b>>>,
+}
+
+/// The rings of all queues, not yet or no longer in use.
+pub(super) type AllRings<'b> = [Option<Rings<'b>>; MAX_QUEUES];
+
+/// Allocates rings for all queues, which must not be running.
+pub(super) fn allocate<'b>(
+    dev: &Device<'b, Ravb>,
+    sizes: &[RingSizes; MAX_QUEUES],
+    _rtnl: &Rtnl,
+) -> Result<AllRings<'b>> {
+    let mut rings: AllRings<'b> = Default::default();
+
+    for (queue, (rings, sizes)) in rings
+        .iter_mut()
+        .zip(sizes)
+        .take(dev.data().info.queues)
+        .enumerate()
+    {
+        let napi = dev.napi(queue).ok_or(EINVAL)?;
+        let mut guard = napi.lock()?;
+        let (_, owner) = guard.split();
+
+        *rings = Some(Rings::new(dev, &owner, queue, *sizes)?);
+    }
+    Ok(rings)
+}
+
+/// Replaces the rings of all queues, which must not be running, by others or none. Old ones are
+/// freed.
+pub(super) fn install<'b>(dev: &Device<'b, Ravb>, mut rings: AllRings<'b>, _rtnl: &Rtnl) -> Result {
+    let data = dev.data();
+
+    for (queue, rings) in rings.iter_mut().take(data.info.queues).enumerate() {
+        let napi = dev.napi(queue).ok_or(EINVAL)?;
+        let txq = dev.tx_queue(queue).ok_or(EINVAL)?;
+        let mut guard = napi.lock()?;
+        let state = guard.state();
+        let rings = rings.take();
+
+        data.base_table
+            .set(queue, rings.as_ref().map(Rings::addresses))?;
+
+        let (rx, sender, tx) = match rings {
+            Some(rings) => (Some(rings.rx), Some(rings.sender), Some(rings.tx)),
+            None => (None, None, None),
+        };
+
+        purge(dev, queue, state);
+
+        // What is replaced is dropped here, not under the xmit lock: it has DMA memory.
+        let old = core::mem::replace(&mut txq.lock().sender, sender);
+
+        drop(old);
+        state.rx = rx;
+        state.tx = tx;
+    }
+    Ok(())
+}
+
+/// Frees the rings of all queues, which must not be running.
+pub(super) fn remove(dev: &Device<'_, Ravb>, rtnl: &Rtnl) {
+    if install(dev, Default::default(), rtnl).is_err() {
+        dev_err!(dev, "rings are still in use\n");
+    }
+}
+
+/// Takes what is in flight out of the transmit ring of a queue that is not running.
+fn purge(dev: &Device<'_, Ravb>, queue: usize, state: &mut NapiState<'_>) {
+    let mut counts = TxCounts::default();
+
+    if let Some(tx) = &state.tx {
+        tx.purge(&mut counts);
+    }
+    if let Some(stats) = dev.data().get_ref().queue_stats(queue) {
+        stats.add_tx(&counts);
+    }
+    if let Some(txq) = dev.tx_queue(queue) {
+        txq.reset_bql();
+    }
+}
+
+/// Brings running queues to rest. Process context.
+pub(super) fn quiesce(dev: &Device<'_, Ravb>, _rtnl: &Rtnl) {
+    let data = dev.data();
+    let data = data.get_ref();
+
+    // From here on nothing is unmasked any more.
+    data.irq.close(data);
+    emac::mask(data);
+    dev.irqs().synchronize();
+
+    for queue in 0..data.info.queues {
+        if let Some(napi) = dev.napi(queue) {
+            napi.disable();
+            napi.cancel_timer();
+        }
+    }
+    // A poll could have woken the queues until here.
+    dev.tx_disable();
+    dmac::stop(dev);
+}
+
+/// Starts quiet queues, with rings that are as new. Process context.
+///
+/// If this fails they stay quiet.
+pub(super) fn resume(dev: &Device<'_, Ravb>, features: Features, rtnl: &Rtnl) -> Result {
+    let data = dev.data();
+    let data = data.get_ref();
+    let checksums = features.contains(Features::HW_CSUM);
+
+    for queue in 0..data.info.queues {
+        let napi = dev.napi(queue).ok_or(EINVAL)?;
+        let txq = dev.tx_queue(queue).ok_or(EINVAL)?;
+        let mut guard = napi.lock()?;
+        let (state, owner) = guard.split();
+
+        purge(dev, queue, state);
+        if let Some(rx) = &mut state.rx {
+            let filled = rx.rewind(&owner);
+
+            if let Some(stats) = data.queue_stats(queue) {
+                stats.rx_filled.add(filled.into());
+            }
+        }
+
+        let mut tx = txq.lock();
+
+        tx.checksums = checksums;
+        if let Some(sender) = &mut tx.sender {
+            sender.rewind();
+        }
+    }
+
+    if let Err(e) = dmac::start(data, dev.mac_address(rtnl), checksums) {
+        dmac::stop(dev);
+        return Err(e);
+    }
+
+    for queue in 0..data.info.queues {
+        if let Some(napi) = dev.napi(queue) {
+            napi.enable();
+        }
+    }
+    data.irq.open(data);
+    dev.tx_wake_all();
+    Ok(())
+}

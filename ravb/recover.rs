@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Recovery from a transmit queue that is stuck.
+
+use kernel::{
+    io::Io,
+    prelude::*, //
+};
+
+use super::{
+    driver::Ravb,
+    queue,
+    regs::{
+        ISS,
+        TCCR, //
+    }, //
+};
+use crate::net::{
+    rtnl,
+    Device, //
+};
+
+/// The place of the work in `Operations::WORK`.
+const WORK: usize = 0;
+
+/// How long to wait for the RTNL, in milliseconds, before looking again whether it is free.
+const RTNL_RETRY_MS: u32 = 2;
+
+/// See [`crate::net::Operations::tx_timeout`].
+pub(super) fn tx_timeout(dev: &Device<'_, Ravb>, queue: u32) {
+    let data = dev.data();
+    let data = data.get_ref();
+
+    if let Some(stats) = data.queue_stats(queue as usize) {
+        stats.tx_timeouts.inc();
+    }
+    if dev.ratelimit() {
+        dev_err!(
+            dev,
+            "{}: queue {queue}: transmit timed out ({:?}, {:?}), resetting\n",
+            dev.name(),
+            data.io.read(TCCR),
+            data.io.read(ISS)
+        );
+    }
+    if let Some(work) = dev.work(WORK) {
+        work.schedule();
+    }
+}
+
+/// Makes everything new: rings, registers.
+///
+/// Whoever holds the RTNL may be waiting for this function to end (`cancel`), so it does not wait.
+pub(super) fn work(dev: &Device<'_, Ravb>) {
+    let Some(rtnl) = rtnl::try_lock() else {
+        if let Some(work) = dev.work(WORK) {
+            work.schedule_after(RTNL_RETRY_MS);
+        }
+        return;
+    };
+
+    if !dev.data().is_up(&rtnl) {
+        return;
+    }
+    queue::quiesce(dev, &rtnl);
+    if let Err(e) = queue::resume(dev, dev.features(), &rtnl) {
+        // The queues stay stopped, and the watchdog calls again.
+        dev_err!(dev, "cannot be restarted: {e:?}\n");
+    }
+}
+
+/// Sees to it that the work is not done. The RTNL may be held.
+pub(super) fn cancel(dev: &Device<'_, Ravb>) {
+    if let Some(work) = dev.work(WORK) {
+        work.cancel_sync();
+    }
+}

@@ -1,0 +1,600 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Receiving.
+//!
+//! A slot of the ring is a descriptor with a buffer. From [`RxRing::refill`] on the buffer is the
+//! device's, until the DMAC has filled it. A frame that has no room in one buffer goes on in the
+//! next slots; it is put together from all of them before anything is done with it, so that what
+//! the chip appends to a frame is at its end wherever the slots' borders are.
+//!
+//! A slot is never given back as it was: it is filled with a buffer, and its descriptor written
+//! anew, by `refill` only. Frames that are no good end in [`RxRing::discard`], whatever is wrong
+//! with them.
+
+use kernel::{
+    num::Bounded,
+    prelude::*, //
+};
+
+use super::{
+    desc::{
+        BusAddress,
+        Kind,
+        Piece,
+        RxHead,
+        Table, //
+    },
+    driver::Ravb,
+    hw_info::{
+        Checksum,
+        HwInfo,
+        ETH_HLEN,
+        MAX_PARTS,
+        RX_HEADROOM, //
+    },
+    ring::Cursor,
+    stats::RxCounts, //
+};
+use crate::net::{
+    napi::{
+        Owner,
+        RxContext, //
+    },
+    page_pool::{
+        CpuBuf,
+        DeviceBuf,
+        PagePool, //
+    },
+    Device,
+    DropReason,
+    Skb, //
+};
+
+/// Where in a frame the next slot is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Place {
+    /// It begins a frame.
+    Between,
+    /// It continues the frame that is being collected.
+    Within,
+    /// It continues a frame that was given up.
+    Skipping,
+}
+
+/// What a slot is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Part {
+    /// A frame.
+    Whole,
+    /// The beginning of a frame.
+    First,
+    /// More of a frame.
+    More,
+    /// The end of a frame.
+    Last,
+    /// Nothing that belongs to a frame.
+    Stray,
+}
+
+impl Place {
+    /// Goes on by a slot with a descriptor of this type. Returns what the slot is, and whether that
+    /// shows that something is wrong with it or with the frame before it.
+    fn step(&mut self, kind: Result<Kind, u32>) -> (Part, bool) {
+        let within = *self == Place::Within;
+        let (place, part, wrong) = match kind {
+            // A frame that was not finished before another begins is incomplete.
+            Ok(Kind::Single) => (Place::Between, Part::Whole, within),
+            Ok(Kind::Start) => (Place::Within, Part::First, within),
+            Ok(Kind::Middle) if within => (Place::Within, Part::More, false),
+            Ok(Kind::End) if within => (Place::Between, Part::Last, false),
+            Ok(Kind::Middle) => (Place::Skipping, Part::Stray, *self == Place::Between),
+            Ok(Kind::End) => (Place::Between, Part::Stray, *self == Place::Between),
+            // No type that the DMAC writes for a frame.
+            _ => (Place::Skipping, Part::Stray, *self != Place::Skipping),
+        };
+
+        *self = place;
+        (part, wrong)
+    }
+}
+
+/// The slots of the frame that is being collected.
+#[derive(Default)]
+struct Parts {
+    buffers: [Option<CpuBuf>; MAX_PARTS],
+    count: usize,
+    /// The status of all slots.
+    status: u32,
+}
+
+impl Parts {
+    /// Adds a buffer, or gives it back if there are too many.
+    fn push(&mut self, head: RxHead, buffer: CpuBuf) -> Result<(), CpuBuf> {
+        match self.buffers.get_mut(self.count) {
+            Some(slot) => {
+                *slot = Some(buffer);
+                self.count += 1;
+                self.status |= head.into_raw();
+                Ok(())
+            }
+            None => Err(buffer),
+        }
+    }
+
+    fn len(&self) -> u32 {
+        self.buffers.iter().flatten().map(CpuBuf::len).sum()
+    }
+
+    /// Forgets the status of buffers that were taken out.
+    fn clear(&mut self) {
+        self.count = 0;
+        self.status = 0;
+    }
+
+    /// Cuts off what the chip has appended to the frame, which may be in two buffers, and returns
+    /// what it says.
+    fn cut_trailer(&mut self, info: &HwInfo) -> Verdict {
+        let mut trailer = [0; 4];
+        let mut missing = info.rx_trailer() as usize;
+
+        for buffer in self.buffers.iter_mut().rev().flatten() {
+            let bytes = buffer.bytes();
+            let cut = missing.min(bytes.len());
+            let kept = bytes.len() - cut;
+
+            missing -= cut;
+            for (to, from) in trailer
+                .iter_mut()
+                .skip(missing)
+                .zip(bytes.iter().skip(kept))
+            {
+                *to = *from;
+            }
+            // CAST: No more than the length was, which is a `u32`.
+            buffer.truncate(kept as u32);
+        }
+        verdict(info.checksum, &trailer)
+    }
+}
+
+/// What the chip has found out about the checksums of a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Verdict {
+    Good,
+    Bad,
+    Unknown,
+}
+
+/// Reads the verdict at the end of a frame.
+///
+/// The engine appends two bytes about the IPv4 header, which the stack checks anyway, and two about
+/// TCP, UDP and ICMP. The sum is the stack's to judge.
+#[inline]
+fn verdict(checksum: Checksum, frame: &[u8]) -> Verdict {
+    let (Checksum::Engine, Some(&[low, high])) = (checksum, frame.last_chunk::<2>()) else {
+        return Verdict::Unknown;
+    };
+
+    match u16::from_le_bytes([low, high]) {
+        0 => Verdict::Good,
+        // Nothing that the engine knows.
+        0xffff => Verdict::Unknown,
+        _ => Verdict::Bad,
+    }
+}
+
+/// Looks whether a frame is fit to be a packet, by the status of its slots and its length.
+#[inline]
+fn inspect(info: &HwInfo, status: RxHead, len: u32) -> Result<(), Fault> {
+    if status.has_errors() {
+        return Err(Fault::Errors);
+    }
+    if len < ETH_HLEN + info.rx_trailer() {
+        return Err(Fault::Shape);
+    }
+    Ok(())
+}
+
+/// Why a frame is discarded.
+enum Fault {
+    /// The hardware has found errors.
+    Errors,
+    /// It has no beginning or no end, or is too long or too short to be a frame.
+    Shape,
+    /// There is no memory for it.
+    Memory,
+}
+
+/// The receive ring of a queue, for descriptors of so many words.
+pub(super) struct RxRing<const WORDS: usize> {
+    table: Table<WORDS>,
+    // Dropped before their pool.
+    buffers: KVVec<Option<DeviceBuf>>,
+    parts: Parts,
+    pool: PagePool,
+    len: u32,
+    /// The next slot to be received.
+    head: Cursor,
+    /// The next slot to be filled.
+    tail: Cursor,
+    /// How many slots are the DMAC's, or filled by it: those from `head` on.
+    armed: u32,
+    place: Place,
+    /// The size of a slot and of its buffer.
+    slot_size: Bounded<u32, 12>,
+    buffer_size: u32,
+}
+
+impl<const WORDS: usize> RxRing<WORDS> {
+    /// Allocates a ring, with all its buffers. Process context.
+    pub(super) fn new(
+        dev: &Device<'_, Ravb>,
+        owner: &Owner<'_>,
+        queue: usize,
+        len: u32,
+    ) -> Result<Self> {
+        let info = dev.data().info;
+        let slots = usize::try_from(len)?;
+        let mut buffers = KVVec::with_capacity(slots, GFP_KERNEL)?;
+
+        for _ in 0..slots {
+            buffers.push(None, GFP_KERNEL)?;
+        }
+
+        let mut ring = Self {
+            // One more descriptor leads back to the first.
+            table: Table::new(dev.parent(), slots + 1)?,
+            buffers,
+            parts: Parts::default(),
+            pool: PagePool::new(dev, owner, u32::try_from(queue)?, len)?,
+            len,
+            head: Cursor::first(len),
+            tail: Cursor::first(len),
+            armed: 0,
+            place: Place::Between,
+            slot_size: Bounded::try_new(info.rx_slot()).ok_or(EINVAL)?,
+            buffer_size: info.policy.rx_buffer,
+        };
+
+        ring.table.publish_link(slots, ring.table.address())?;
+        ring.rewind(owner);
+        if ring.armed < len {
+            return Err(ENOMEM);
+        }
+        Ok(ring)
+    }
+
+    /// Returns where the DMAC finds the ring.
+    pub(super) fn address(&self) -> BusAddress {
+        self.table.address()
+    }
+
+    /// Makes the ring as new: what was received and not delivered is forgotten, and all slots are
+    /// given to the DMAC again, which must be stopped and will begin at the first. Returns their
+    /// number.
+    pub(super) fn rewind(&mut self, owner: &Owner<'_>) -> u32 {
+        self.parts = Parts::default();
+        self.place = Place::Between;
+        self.head = Cursor::first(self.len);
+        self.tail = Cursor::first(self.len);
+        self.armed = 0;
+        self.refill(owner)
+    }
+
+    /// Gives slots to the DMAC, as many as there is memory for. Returns their number.
+    pub(super) fn refill(&mut self, owner: &Owner<'_>) -> u32 {
+        let mut filled = 0;
+
+        while self.armed < self.len {
+            if self.fill(owner).is_err() {
+                break;
+            }
+            self.tail.advance();
+            self.armed += 1;
+            filled += 1;
+        }
+        filled
+    }
+
+    /// Fills the slot at the tail, unless it has a buffer, and writes its descriptor.
+    #[inline]
+    fn fill(&mut self, owner: &Owner<'_>) -> Result {
+        let index = self.tail.index();
+        let slot = self.buffers.get_mut(index).ok_or(EINVAL)?;
+        let buffer = match slot {
+            Some(buffer) => buffer,
+            None => slot.insert(self.pool.alloc(owner, self.buffer_size)?),
+        };
+        // The DMA mask has 32 bits.
+        let address = BusAddress::try_from(buffer.dma_address())? + RX_HEADROOM;
+
+        self.table.publish_empty(
+            index,
+            Piece {
+                address,
+                size: self.slot_size,
+            },
+        )
+    }
+
+    /// Returns whether memory has run out so far that a long frame may find no room. The DMAC
+    /// might never report a frame again, so somebody has to call [`refill`](Self::refill) soon.
+    pub(super) fn is_starving(&self) -> bool {
+        self.armed < MAX_PARTS as u32
+    }
+
+    /// Returns whether there is something to receive.
+    #[inline]
+    pub(super) fn is_ready(&self) -> bool {
+        self.armed != 0
+            && self
+                .table
+                .rx_head(self.head.index())
+                .is_ok_and(|head| !head.is_empty())
+    }
+
+    /// Receives frames, as many as `cx` allows. Returns their number.
+    pub(super) fn receive(
+        &mut self,
+        dev: &Device<'_, Ravb>,
+        cx: &RxContext<'_>,
+        use_checksum: bool,
+        counts: &mut RxCounts,
+    ) -> u32 {
+        let info = dev.data().info;
+        let budget = cx.budget();
+        let mut frames = 0;
+
+        while frames < budget && self.armed != 0 {
+            let index = self.head.index();
+            let Ok(head) = self.table.rx_head(index) else {
+                break;
+            };
+
+            if head.is_empty() {
+                break;
+            }
+            self.table.acquire();
+            self.head.advance();
+            self.armed -= 1;
+            counts.slots += 1;
+
+            // There is one in each armed slot.
+            let Some(buffer) = self.buffers.get_mut(index).and_then(Option::take) else {
+                continue;
+            };
+
+            if let Some(skb) = self.take(info, head, buffer, cx, use_checksum, counts) {
+                deliver(dev, cx, skb, counts);
+                frames += 1;
+            }
+        }
+        frames
+    }
+
+    /// Takes a slot. Returns a packet, if the slot is the end of a frame.
+    #[inline]
+    fn take(
+        &mut self,
+        info: &HwInfo,
+        head: RxHead,
+        buffer: DeviceBuf,
+        cx: &RxContext<'_>,
+        use_checksum: bool,
+        counts: &mut RxCounts,
+    ) -> Option<Skb> {
+        let (part, wrong) = self.place.step(head.kind());
+
+        if wrong {
+            self.discard(Fault::Shape, cx, counts);
+        }
+        // What the DMAC says of the size is not trusted: `into_cpu` takes no more than there is.
+        let buffer = buffer.into_cpu(RX_HEADROOM, head.size().get());
+        let packet = match part {
+            Part::Whole => self.whole(info, head, buffer, cx),
+            Part::First | Part::More => {
+                self.collect(head, buffer, cx, counts);
+                return None;
+            }
+            Part::Last => {
+                if !self.collect(head, buffer, cx, counts) {
+                    return None;
+                }
+                self.assemble(info, cx)
+            }
+            Part::Stray => {
+                buffer.recycle(&mut self.pool, cx);
+                return None;
+            }
+        };
+
+        match packet {
+            Ok((mut skb, verdict)) => {
+                match verdict {
+                    Verdict::Good if use_checksum => skb.set_checksum_unnecessary(),
+                    Verdict::Bad => counts.checksum_errors += 1,
+                    _ => (),
+                }
+                if head.multicast() {
+                    counts.multicast += 1;
+                }
+                Some(skb)
+            }
+            Err(fault) => {
+                self.discard(fault, cx, counts);
+                None
+            }
+        }
+    }
+
+    /// Makes a packet of a frame in one slot.
+    ///
+    /// If that fails the slot is left in the parts, which are empty otherwise.
+    #[inline]
+    fn whole(
+        &mut self,
+        info: &HwInfo,
+        head: RxHead,
+        mut buffer: CpuBuf,
+        cx: &RxContext<'_>,
+    ) -> Result<(Skb, Verdict), Fault> {
+        let fault = match inspect(info, head, buffer.len()) {
+            Ok(()) => {
+                let verdict = verdict(info.checksum, buffer.bytes());
+
+                buffer.truncate(buffer.len().saturating_sub(info.rx_trailer()));
+                match buffer.into_skb(cx) {
+                    Ok(skb) => return Ok((skb, verdict)),
+                    Err(back) => {
+                        buffer = back;
+                        Fault::Memory
+                    }
+                }
+            }
+            Err(fault) => fault,
+        };
+
+        if let Err(buffer) = self.parts.push(head, buffer) {
+            buffer.recycle(&mut self.pool, cx);
+        }
+        Err(fault)
+    }
+
+    /// Adds a slot to the frame that is being collected. Returns whether it had room.
+    fn collect(
+        &mut self,
+        head: RxHead,
+        buffer: CpuBuf,
+        cx: &RxContext<'_>,
+        counts: &mut RxCounts,
+    ) -> bool {
+        let Err(buffer) = self.parts.push(head, buffer) else {
+            return true;
+        };
+
+        // Longer than any frame can be.
+        buffer.recycle(&mut self.pool, cx);
+        if self.place == Place::Within {
+            self.place = Place::Skipping;
+        }
+        self.discard(Fault::Shape, cx, counts);
+        false
+    }
+
+    /// Makes a packet of the parts, which are complete.
+    ///
+    /// If that fails the parts are left where they are.
+    fn assemble(&mut self, info: &HwInfo, cx: &RxContext<'_>) -> Result<(Skb, Verdict), Fault> {
+        inspect(info, self.parts.status.into(), self.parts.len())?;
+
+        let verdict = self.parts.cut_trailer(info);
+        let mut buffers = self.parts.buffers.iter_mut();
+        let first = buffers.next().and_then(Option::take).ok_or(Fault::Shape)?;
+        let mut skb = first.into_skb(cx).map_err(|buffer| {
+            buffer.recycle(&mut self.pool, cx);
+            Fault::Memory
+        })?;
+
+        for buffer in buffers.filter_map(Option::take) {
+            // The last buffer may have had nothing but the trailer.
+            if buffer.is_empty() {
+                buffer.recycle(&mut self.pool, cx);
+            } else if let Err(buffer) = skb.add_frag(buffer, cx) {
+                buffer.recycle(&mut self.pool, cx);
+                skb.drop_reason(DropReason::NoMem);
+                return Err(Fault::Memory);
+            }
+        }
+        self.parts.clear();
+        Ok((skb, verdict))
+    }
+
+    /// Gives up the frame that is being collected, if any, and counts why.
+    #[cold]
+    fn discard(&mut self, fault: Fault, cx: &RxContext<'_>, counts: &mut RxCounts) {
+        match fault {
+            Fault::Errors => counts.count_errors(RxHead::from(self.parts.status)),
+            Fault::Shape => counts.count_shape(),
+            Fault::Memory => counts.no_memory += 1,
+        }
+        for buffer in self.parts.buffers.iter_mut().filter_map(Option::take) {
+            buffer.recycle(&mut self.pool, cx);
+        }
+        self.parts.clear();
+    }
+}
+
+/// Hands a packet to the stack.
+#[inline]
+fn deliver(dev: &Device<'_, Ravb>, cx: &RxContext<'_>, mut skb: Skb, counts: &mut RxCounts) {
+    counts.packets += 1;
+    counts.bytes += u64::from(skb.len());
+    skb.eth_type_trans(dev);
+    cx.gro_receive(skb);
+}
+
+#[kunit_tests(ravb_rs_rx)]
+mod tests {
+    use super::*;
+
+    fn walk(kinds: &[Kind]) -> (Place, u32, u32) {
+        let mut place = Place::Between;
+        let (mut frames, mut wrongs) = (0, 0);
+
+        for &kind in kinds {
+            let (part, wrong) = place.step(Ok(kind));
+
+            frames += u32::from(matches!(part, Part::Whole | Part::Last));
+            wrongs += u32::from(wrong);
+        }
+        (place, frames, wrongs)
+    }
+
+    #[test]
+    fn frames_are_recognised() {
+        use Kind::{
+            End,
+            Middle,
+            Single,
+            Start, //
+        };
+
+        assert_eq!(walk(&[Single, Single]) == (Place::Between, 2, 0), true);
+        assert_eq!(
+            walk(&[Start, Middle, Middle, End, Single]) == (Place::Between, 2, 0),
+            true
+        );
+        assert_eq!(walk(&[Start, Middle]) == (Place::Within, 0, 0), true);
+        // No end.
+        assert_eq!(walk(&[Start, Single]) == (Place::Between, 1, 1), true);
+        assert_eq!(
+            walk(&[Start, Middle, Start, End]) == (Place::Between, 1, 1),
+            true
+        );
+        // No beginning: one fault, however long the rest is.
+        assert_eq!(
+            walk(&[Middle, Middle, End, Single]) == (Place::Between, 1, 1),
+            true
+        );
+        assert_eq!(walk(&[End, Single]) == (Place::Between, 1, 1), true);
+        // Types that belong to no frame.
+        assert_eq!(
+            walk(&[Kind::EndSeen, Single]) == (Place::Between, 1, 1),
+            true
+        );
+        assert_eq!(
+            walk(&[Start, Kind::LinkUsed, End, Single]) == (Place::Between, 1, 1),
+            true
+        );
+    }
+
+    #[test]
+    fn engine_verdicts() {
+        let engine = |trailer: [u8; 4]| verdict(Checksum::Engine, &trailer);
+
+        assert_eq!(engine([0xff, 0xff, 0, 0]) == Verdict::Good, true);
+        assert_eq!(engine([0, 0, 0xff, 0xff]) == Verdict::Unknown, true);
+        assert_eq!(engine([0, 0, 0x12, 0x34]) == Verdict::Bad, true);
+        assert_eq!(verdict(Checksum::Sum, &[0, 0]) == Verdict::Unknown, true);
+    }
+}

@@ -1,0 +1,589 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Sending.
+//!
+//! A slot of the ring has the descriptors that one packet takes. `start_xmit` fills slots
+//! ([`Sender`], protected by the queue's xmit lock). Slots that were sent are taken back by the poll
+//! function, and by `start_xmit` when it finds the ring full: whoever comes first ([`Reclaimer`],
+//! protected by a lock for which nobody waits). Between the two ends is a queue with the packets in
+//! flight, in the order of their slots.
+//!
+//! `start_xmit` could leave reclaiming to the poll function. But where NAPI runs in a thread that
+//! has to take turns with the sender, the ring would be refilled once a turn only.
+//!
+//! A packet is put into the queue *before* its descriptors are published: the DMAC, if it is
+//! running, may have sent it a moment later, and whoever reclaims then has to find it. A packet
+//! whose descriptors are not published yet looks like one that is not sent yet, because slots are
+//! left in that state when they are reclaimed.
+
+use kernel::{
+    dma::Coherent,
+    io::{
+        io_write,
+        Io,
+        IoBase,
+        SysMem, //
+    },
+    new_spinlock,
+    num::Bounded,
+    prelude::*,
+    sync::{
+        Arc,
+        SpinLock, //
+    }, //
+};
+
+use super::{
+    desc::{
+        BusAddress,
+        Kind,
+        Piece,
+        Table,
+        TxHead,
+        NORMAL, //
+    },
+    driver::Ravb,
+    hw_info::{
+        ETH_FCS_LEN,
+        ETH_ZLEN, //
+    },
+    regs::TCCR,
+    ring::Cursor,
+    stats::TxCounts, //
+};
+use crate::net::{
+    queue::{
+        Thresholds,
+        TxQueueRef, //
+    },
+    spsc,
+    Device,
+    DropReason,
+    Skb,
+    TxQueue,
+    TxSkb,
+    Xmit, //
+};
+
+/// What data to be sent is aligned to, on chips that need it.
+const ALIGN: u32 = 4;
+
+/// A transmit ring.
+#[pin_data]
+pub(crate) struct TxRing<'b> {
+    table: Table<NORMAL>,
+    /// The first bytes of packets that are not aligned, up to [`ALIGN`] of each, on chips that need
+    /// it. Such a packet has a descriptor for them, and one for the rest, which is aligned.
+    starts: Option<Starts>,
+    /// Descriptors in a slot.
+    per_slot: usize,
+    len: u32,
+    /// Whether packets are in flight.
+    in_flight: spsc::Watcher<TxSkb<'b>>,
+    #[pin]
+    reclaimer: SpinLock<Reclaimer<'b>>,
+}
+
+struct Starts {
+    memory: Coherent<[u32]>,
+    address: BusAddress,
+}
+
+/// The reclaiming end of a ring.
+struct Reclaimer<'b> {
+    packets: spsc::Consumer<TxSkb<'b>>,
+    next: Cursor,
+    /// By how much `packets` is larger than the ring.
+    excess: u32,
+}
+
+impl Starts {
+    /// Allocates room for so many slots, on chips that need it.
+    fn new(dev: &Device<'_, Ravb>, slots: usize) -> Result<Option<Self>> {
+        if !dev.data().info.tx_aligned {
+            return Ok(None);
+        }
+        let memory = Coherent::zeroed_slice(dev.parent(), slots, GFP_KERNEL)?;
+        // The DMA mask has 32 bits.
+        let address = memory.dma_address().try_into()?;
+
+        Ok(Some(Self { memory, address }))
+    }
+
+    /// See `Table::view`.
+    #[inline(always)]
+    fn view(&self) -> SysMem<'_, [u32]> {
+        (&self.memory).as_view().as_sys_mem()
+    }
+}
+
+/// Makes a transmit ring with `len` slots. Process context.
+pub(super) fn ring<'b>(
+    dev: &Device<'b, Ravb>,
+    queue: usize,
+    len: u32,
+) -> Result<(Sender<'b>, Arc<TxRing<'b>>)> {
+    let info = dev.data().info;
+    let slots = usize::try_from(len)?;
+    let per_slot = info.tx_descriptors();
+    let capacity = len.checked_next_power_of_two().ok_or(EINVAL)?;
+    let excess = capacity - len;
+    let (producer, consumer) = spsc::channel(capacity)?;
+    // One more descriptor leads back to the first.
+    let table = Table::new(dev.parent(), slots * per_slot + 1)?;
+    let starts = Starts::new(dev, slots)?;
+    let in_flight = producer.watcher();
+    let reclaimer = Reclaimer {
+        packets: consumer,
+        next: Cursor::first(len),
+        excess,
+    };
+    let ring = Arc::pin_init(
+        pin_init!(TxRing {
+            table,
+            starts,
+            per_slot,
+            len,
+            in_flight,
+            reclaimer <- new_spinlock!(reclaimer),
+        }),
+        GFP_KERNEL,
+    )?;
+
+    ring.clear()?;
+    ring.table
+        .publish_link(slots * per_slot, ring.table.address())?;
+    Ok((
+        Sender {
+            ring: ring.clone(),
+            packets: producer,
+            next: Cursor::first(len),
+            excess,
+            doorbell: doorbell(1 << queue),
+            held: false,
+            max_len: info.tx_max_frame - ETH_FCS_LEN,
+        },
+        ring,
+    ))
+}
+
+impl<'b> TxRing<'b> {
+    /// Returns where the DMAC finds the ring.
+    pub(super) fn address(&self) -> BusAddress {
+        self.table.address()
+    }
+
+    /// Makes all slots unused. The DMAC must be stopped.
+    fn clear(&self) -> Result {
+        for slot in 0..self.len as usize {
+            self.clear_slot(slot)?;
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn clear_slot(&self, slot: usize) -> Result {
+        let first = slot * self.per_slot;
+
+        for index in first..first + self.per_slot {
+            self.table.publish_unused(index)?;
+        }
+        Ok(())
+    }
+
+    /// Returns whether the packet in a slot, which was put into the ring, was sent: whether the
+    /// DMAC is done with the last of its descriptors.
+    #[inline(always)]
+    fn is_sent(&self, slot: usize) -> bool {
+        self.table
+            .tx_head(slot * self.per_slot + self.per_slot - 1)
+            .is_ok_and(|head| head.kind() == Ok(Kind::Empty))
+    }
+
+    /// Takes the oldest packet out of the ring, if it was sent.
+    #[inline]
+    fn pop(&self, reclaimer: &mut Reclaimer<'b>) -> Option<TxSkb<'b>> {
+        let slot = reclaimer.next.index();
+
+        if reclaimer.packets.is_empty() || !self.is_sent(slot) {
+            return None;
+        }
+        // Before the slot can be used again.
+        self.clear_slot(slot).ok()?;
+        reclaimer.next.advance();
+        reclaimer.packets.pop()
+    }
+
+    /// Takes back the slots of packets that were sent, unless somebody is doing that. `end` ends
+    /// the life of a packet and returns its length. With `wake`, a queue that was stopped because
+    /// the ring was full is woken if there is room again.
+    #[inline]
+    pub(super) fn reclaim(
+        &self,
+        dev: &Device<'b, Ravb>,
+        queue: &TxQueueRef<'_, 'b, Ravb>,
+        wake: bool,
+        mut end: impl FnMut(TxSkb<'b>) -> u32,
+    ) {
+        if self.in_flight.is_empty() {
+            return;
+        }
+        let Some(mut reclaimer) = self.reclaimer.try_lock() else {
+            return;
+        };
+        let mut counts = TxCounts::default();
+
+        while let Some(packet) = self.pop(&mut reclaimer) {
+            counts.bytes += u64::from(end(packet));
+            counts.packets += 1;
+        }
+        if let Some(stats) = dev.data().get_ref().queue_stats(queue.index() as usize) {
+            stats.add_tx(&counts);
+        }
+        // CAST: What fits into a ring.
+        let (packets, bytes) = (counts.packets as u32, counts.bytes as u32);
+
+        // The lock also makes that reports to BQL do not overlap.
+        queue.completed(packets, bytes, limits(self.len), wake, || {
+            reclaimer.packets.free().saturating_sub(reclaimer.excess)
+        });
+    }
+
+    /// Returns whether there may be something to reclaim.
+    #[inline]
+    pub(super) fn is_ready(&self) -> bool {
+        !self.in_flight.is_empty()
+            // Somebody is reclaiming, and may not see what is sent by now.
+            && self.reclaimer.try_lock().is_none_or(|reclaimer| {
+                !reclaimer.packets.is_empty() && self.is_sent(reclaimer.next.index())
+            })
+    }
+
+    /// Takes all packets out of the ring, whether they were sent or not, and begins again at the
+    /// first slot. The DMAC must be stopped, and nobody may be sending.
+    pub(super) fn purge(&self, counts: &mut TxCounts) {
+        let mut reclaimer = self.reclaimer.lock();
+
+        while let Some(packet) = self.pop(&mut reclaimer) {
+            counts.bytes += u64::from(packet.consume());
+            counts.packets += 1;
+        }
+        while let Some(packet) = reclaimer.packets.pop() {
+            drop(packet);
+            counts.lost += 1;
+        }
+        // Cannot fail for slots that exist.
+        let _ = self.clear();
+        reclaimer.next = Cursor::first(self.len);
+    }
+}
+
+/// The value of TCCR that starts a queue. Writing 0 to the start request of another queue does
+/// nothing to it, so that the register need not be read.
+fn doorbell(queues: u32) -> TCCR {
+    TCCR::zeroed().with_tsrq(Bounded::<u32, 4>::from_expr(queues & 0xf))
+}
+
+/// With how many free slots the queue is stopped and started again.
+fn limits(len: u32) -> Thresholds {
+    Thresholds {
+        stop: 1,
+        // So that waking the stack pays off.
+        start: len / 4,
+    }
+}
+
+/// The state of a transmit queue.
+#[derive(Default)]
+pub(crate) struct TxState<'b> {
+    pub(super) sender: Option<Sender<'b>>,
+    /// Whether the chip computes checksums now.
+    pub(super) checksums: bool,
+}
+
+/// A packet that is not sent.
+enum Refused {
+    /// It has to be dropped, for this reason.
+    Packet(Skb, DropReason),
+    /// It is gone.
+    Freed,
+}
+
+/// The sending end of a ring.
+pub(super) struct Sender<'b> {
+    ring: Arc<TxRing<'b>>,
+    packets: spsc::Producer<TxSkb<'b>>,
+    next: Cursor,
+    /// By how much `packets` is larger than the ring.
+    excess: u32,
+    doorbell: TCCR,
+    /// Whether packets were published without ringing the doorbell, because more were announced.
+    held: bool,
+    max_len: u32,
+}
+
+impl<'b> Sender<'b> {
+    /// Returns the number of free slots.
+    #[inline(always)]
+    fn free(&self) -> u32 {
+        self.packets.free().saturating_sub(self.excess)
+    }
+
+    /// Tells the DMAC that there is something to send.
+    #[inline(always)]
+    fn ring_doorbell(&mut self, dev: &Device<'_, Ravb>) {
+        // All descriptors are visible to the device before: `writel` has a barrier for that.
+        (&dev.data().get_ref().io).write_reg(self.doorbell);
+        self.held = false;
+    }
+
+    /// Begins again at the first slot. All packets must have been taken out of the ring.
+    pub(super) fn rewind(&mut self) {
+        self.next = Cursor::first(self.ring.len);
+        self.held = false;
+    }
+
+    /// Prepares a packet for the slot `next` and maps it. Returns the pieces that it is sent in; on
+    /// chips that need no alignment the first is missing.
+    #[inline]
+    fn map(
+        &self,
+        dev: &Device<'b, Ravb>,
+        mut skb: Skb,
+        checksums: bool,
+    ) -> Result<(TxSkb<'b>, Option<Piece>, Piece), Refused> {
+        if let Err(reason) = prepare(&mut skb, self.max_len, checksums) {
+            return Err(Refused::Packet(skb, reason));
+        }
+        let start = match &self.ring.starts {
+            None => None,
+            Some(starts) => match self.copy_start(starts, &skb) {
+                Ok(piece) => Some(piece),
+                Err(_) => return Err(Refused::Packet(skb, DropReason::NotSpecified)),
+            },
+        };
+        let skip = start.map_or(0, |piece| piece.size.get());
+
+        skb.tx_timestamp();
+
+        let packet = match skb.into_tx(dev.parent(), skip) {
+            Ok(packet) => packet,
+            Err((_, skb)) => return Err(Refused::Packet(skb, DropReason::NoMem)),
+        };
+        let size = Bounded::from_expr(packet.mapped_len() & 0xfff);
+        // The DMA mask has 32 bits. The packet is freed if that did not help.
+        let address = BusAddress::try_from(packet.dma_address()).map_err(|_| Refused::Freed)?;
+
+        Ok((packet, start, Piece { address, size }))
+    }
+
+    /// Copies what is before the first aligned byte of a packet, or the first four bytes, because a
+    /// descriptor can't be without any.
+    #[inline]
+    fn copy_start(&self, starts: &Starts, skb: &Skb) -> Result<Piece> {
+        let slot = self.next.index();
+        let len = match skb.to_aligned(ALIGN) {
+            0 => ALIGN,
+            len => len,
+        };
+        // The whole word, for it is in a register anyway; only `len` bytes are sent.
+        let word = *skb.linear().first_chunk::<4>().ok_or(EINVAL)?;
+
+        io_write!(starts.view(), [try: slot], u32::from_ne_bytes(word));
+        Ok(Piece {
+            // CAST: A ring has at most 1024 slots.
+            address: starts.address + slot as u32 * ALIGN,
+            size: Bounded::from_expr(len & 7),
+        })
+    }
+
+    /// Publishes the descriptors of the slot `next`, and goes on to the next one.
+    #[inline]
+    fn publish(&mut self, start: Option<Piece>, rest: Piece) -> Result {
+        let first = self.next.index() * self.ring.per_slot;
+        let flags = TxHead::zeroed();
+
+        self.next.advance();
+        match start {
+            Some(start) => self.ring.table.publish_two(first, [start, rest], flags),
+            None => self.ring.table.publish_one(first, rest, flags),
+        }
+    }
+}
+
+/// Sends a packet, see [`crate::net::Operations::start_xmit`].
+#[inline]
+pub(super) fn start_xmit<'b>(
+    dev: &Device<'b, Ravb>,
+    skb: Skb,
+    queue: TxQueue<'_, 'b, Ravb>,
+) -> Xmit {
+    let (state, queue) = queue.split();
+    let Some(sender) = &mut state.sender else {
+        return Xmit::dropped(skb, DropReason::DevReady);
+    };
+
+    if sender.free() == 0 {
+        // `sent` stops the queue in time; this is for a queue that something else has started.
+        queue.stop();
+        return Xmit::Busy(skb);
+    }
+    let (packet, start, rest) = match sender.map(dev, skb, state.checksums) {
+        Ok(packet) => packet,
+        Err(refused) => {
+            if let Some(stats) = dev.data().get_ref().queue_stats(queue.index() as usize) {
+                stats.tx_dropped.inc();
+            }
+            // This may be the last of the packets that others wait for.
+            if sender.held {
+                sender.ring_doorbell(dev);
+            }
+            if let Refused::Packet(skb, reason) = refused {
+                skb.drop_reason(reason);
+            }
+            return Xmit::Ok;
+        }
+    };
+    let bytes = packet.len();
+
+    if sender.packets.push(packet).is_err() {
+        // There was room above, and nobody else puts anything in.
+        return Xmit::Ok;
+    }
+
+    if sender.free() == 0 {
+        sender.ring.reclaim(dev, &queue, false, TxSkb::consume);
+    }
+
+    // BQL has to know of the packet before it can be reported as sent, hence before it is
+    // published. The doorbell is rung after that.
+    let ring = queue.sent(bytes, limits(sender.ring.len), || sender.free());
+
+    if let Some(stats) = dev.data().get_ref().queue_stats(queue.index() as usize) {
+        stats.tx_queued.inc();
+    }
+    if sender.publish(start, rest).is_err() {
+        // The slot exists, so this does not happen; the watchdog would notice.
+        return Xmit::Ok;
+    }
+    if ring {
+        sender.ring_doorbell(dev);
+    } else {
+        sender.held = true;
+    }
+    Xmit::Ok
+}
+
+/// Makes a packet fit to be sent by the chip.
+#[inline]
+fn prepare(skb: &mut Skb, max_len: u32, checksums: bool) -> Result<(), DropReason> {
+    if skb.needs_checksum() && !(checksums && engine_can(skb)) && skb.checksum_help().is_err() {
+        return Err(DropReason::Checksum);
+    }
+    if skb.len() < ETH_ZLEN && skb.pad_to(ETH_ZLEN).is_err() {
+        return Err(DropReason::NoMem);
+    }
+    if skb.len() > max_len {
+        return Err(DropReason::TooBig);
+    }
+    Ok(())
+}
+
+/// Returns whether the checksum engine finds the checksum that has to be filled in.
+#[inline]
+fn engine_can(skb: &Skb) -> bool {
+    match (engine_transport(skb.linear()), skb.transport_offset()) {
+        // What is to be summed up may also be something inside of a tunnel.
+        (Some(found), Some(wanted)) => found == wanted,
+        _ => false,
+    }
+}
+
+/// Returns where the checksum engine finds TCP or UDP in a frame: behind an IPv4 or IPv6 header,
+/// and at most one VLAN tag, of type 802.1Q.
+#[inline]
+fn engine_transport(frame: &[u8]) -> Option<usize> {
+    const VLAN: [u8; 2] = [0x81, 0x00];
+    const IPV4: [u8; 2] = [0x08, 0x00];
+    const IPV6: [u8; 2] = [0x86, 0xdd];
+    const TCP: u8 = 6;
+    const UDP: u8 = 17;
+
+    let (addresses, rest) = frame.split_at_checked(12)?;
+    let (ethertype, packet) = rest.split_first_chunk::<2>()?;
+    let (ethertype, packet, start) = if *ethertype == VLAN {
+        let (_, rest) = packet.split_first_chunk::<2>()?;
+        let (ethertype, packet) = rest.split_first_chunk::<2>()?;
+
+        (ethertype, packet, addresses.len() + 6)
+    } else {
+        (ethertype, packet, addresses.len() + 2)
+    };
+    let (protocol, header) = match *ethertype {
+        IPV4 => (packet.get(9)?, usize::from(packet.first()? & 0xf) * 4),
+        // Extension headers are not followed.
+        IPV6 => (packet.get(6)?, 40),
+        _ => return None,
+    };
+
+    matches!(*protocol, TCP | UDP).then_some(start + header)
+}
+
+#[kunit_tests(ravb_rs_tx)]
+mod tests {
+    use super::*;
+
+    const ADDRESSES: [u8; 12] = [0; 12];
+
+    fn frame(parts: &[&[u8]]) -> Option<usize> {
+        let mut frame = [0u8; 128];
+        let mut at = 0;
+
+        for part in [&ADDRESSES[..]].iter().chain(parts) {
+            for byte in *part {
+                frame[at] = *byte;
+                at += 1;
+            }
+        }
+        engine_transport(&frame)
+    }
+
+    #[test]
+    fn what_the_engine_knows() {
+        let ipv4_udp = [0x45, 0, 0, 40, 0, 0, 0, 0, 64, 17];
+        let ipv4_options_tcp = [0x46, 0, 0, 40, 0, 0, 0, 0, 64, 6];
+        let ipv4_icmp = [0x45, 0, 0, 40, 0, 0, 0, 0, 64, 1];
+        let ipv6_tcp = [0x60, 0, 0, 0, 0, 20, 6, 64];
+        let ipv6_hop_by_hop = [0x60, 0, 0, 0, 0, 20, 0, 64];
+
+        assert_eq!(frame(&[&[8, 0], &ipv4_udp]), Some(34));
+        assert_eq!(frame(&[&[8, 0], &ipv4_options_tcp]), Some(38));
+        assert_eq!(frame(&[&[8, 0], &ipv4_icmp]), None);
+        assert_eq!(frame(&[&[0x86, 0xdd], &ipv6_tcp]), Some(54));
+        assert_eq!(frame(&[&[0x86, 0xdd], &ipv6_hop_by_hop]), None);
+        assert_eq!(frame(&[&[8, 6]]), None);
+    }
+
+    #[test]
+    fn tags() {
+        let ipv4_udp = [0x45, 0, 0, 40, 0, 0, 0, 0, 64, 17];
+
+        assert_eq!(frame(&[&[0x81, 0, 0, 5, 8, 0], &ipv4_udp]), Some(38));
+        // Two tags, and one of type 802.1ad.
+        assert_eq!(
+            frame(&[&[0x81, 0, 0, 5, 0x81, 0, 0, 6, 8, 0], &ipv4_udp]),
+            None
+        );
+        assert_eq!(frame(&[&[0x88, 0xa8, 0, 5, 8, 0], &ipv4_udp]), None);
+    }
+
+    #[test]
+    fn cut_short() {
+        assert_eq!(engine_transport(&[]), None);
+        assert_eq!(engine_transport(&[0; 13]), None);
+        let mut frame = [0u8; 16];
+
+        frame[12] = 8;
+        assert_eq!(engine_transport(&frame), None);
+    }
+}

@@ -1,0 +1,53 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Builds ravb-rs.ko into build/module-NAME: for Debian's kernel with the SDK, in the toolbox, or with KDIR=… for a kernel
+# build tree of one's own, with the tools of this host. What cannot work is said before anything is compiled.
+#
+#   scripts/module.sh [stock|16k|rt]     for Debian's kernel
+#   KDIR=DIRECTORY scripts/module.sh     for that kernel
+
+. "$(dirname "$0")/common.sh"
+
+flavour=${1:-stock}
+
+# The value of a configuration option, without quotes; empty when it is not set.
+option() {
+	sed -n "s/^$1=//p" "$KDIR/.config" | tr -d '"'
+}
+
+check_kdir() {
+	local have want option
+
+	[[ -d $KDIR ]] || die "KDIR=$KDIR: there is no such directory"
+	[[ -f $KDIR/.config ]] || die "KDIR=$KDIR: no .config: this is not a kernel build tree; configure it and run 'make modules_prepare' there"
+	[[ $(option CONFIG_RUST) == y ]] || die "KDIR=$KDIR: the kernel was built without CONFIG_RUST=y: Rust modules cannot be loaded into it"
+	[[ -f $KDIR/rust/libkernel.rmeta ]] ||
+		die "KDIR=$KDIR: no rust/libkernel.rmeta: a headers package without Rust metadata, or a tree that was not built; run 'make modules_prepare' in a tree of the same source and configuration"
+	[[ -f $KDIR/Module.symvers ]] || die "KDIR=$KDIR: no Module.symvers: take it from the kernel's headers package or build the kernel's modules"
+	for option in CONFIG_OF CONFIG_PHYLIB CONFIG_PAGE_POOL CONFIG_RESET_CONTROLLER CONFIG_MDIO_BITBANG; do
+		[[ -n $(option "$option") ]] || die "KDIR=$KDIR: the kernel was built without $option, which this driver needs"
+	done
+	want=$(option CONFIG_RUSTC_VERSION_TEXT)
+	have=$("${RUSTC:-rustc}" --version 2>/dev/null) || die "rustc is missing; the kernel was built with $want"
+	[[ $have == "$want" ]] ||
+		die "rustc is '$have', the kernel was built with '$want': only the same build of rustc can read its metadata; name it by RUSTC="
+	have=$(option CONFIG_CC_IS_CLANG)
+	[[ $have != y || ${LLVM:-} ]] || die "the kernel was built with clang: add LLVM=1"
+	[[ $have == y || -z ${LLVM:-} ]] || die "the kernel was built with gcc: build without LLVM"
+}
+
+if [[ -z ${KDIR:-} ]]; then
+	[[ ${RAVB_TOOLBOX:-} == 1 ]] || exec "$TOP/scripts/tb" "$TOP/scripts/${0##*/}" "$@"
+	KDIR=$("$TOP/scripts/sdk.sh" "$flavour" --print)
+	make_flags=(ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-)
+	name=$flavour
+else
+	KDIR=$(realpath "$KDIR")
+	make_flags=(${ARCH:+ARCH=$ARCH} ${CROSS_COMPILE:+CROSS_COMPILE=$CROSS_COMPILE} ${LLVM:+LLVM=$LLVM} ${RUSTC:+RUSTC=$RUSTC})
+	name=$(<"$KDIR/include/config/kernel.release") || name=kdir
+fi
+check_kdir
+out=$TOP/build/module-$name
+mkdir -p "$out"
+make -C "$KDIR" "${make_flags[@]}" M="$TOP" MO="$out" "${MAKE_TARGET:-modules}"
+echo "$out/ravb-rs.ko"

@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Proves in the object file that descriptors are published in the right order: ordering.py [ravb_rs.o]
+
+Emulation on x86 cannot show a missing barrier, so the emitted arm64 code is looked at. In the three
+functions of ravb/desc.rs that give a descriptor to the DMAC, the stores to memory (not to the
+stack) and the barriers must be these, in this order, on every path that stores anything:
+
+  publish_empty, publish_one   pointer, barrier, head
+  publish_two                  pointer, pointer, barrier, head of the second, barrier, head of the first
+
+In a kernel built with gcc a barrier is a call of rust_helper_dma_wmb; where helpers are inlined, or
+the caller is Rust's own, it is `dmb oshst`. Needs aarch64-linux-gnu-objdump (in the toolbox).
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+WANTED = {
+    "publish_empty": ["store", "barrier", "store"],
+    "publish_one": ["store", "barrier", "store"],
+    "publish_two": ["store", "store", "barrier", "store", "barrier", "store"],
+}
+BARRIERS = re.compile(r"rust_helper_dma_wmb$|^dmb\s+(oshst|osh|sy|ishst|ish|st)$")
+STORE = re.compile(r"^(st[lpurbh]*)\s+.*\[(\w+)")
+STACK = ("sp", "x29")
+
+
+def functions(objdump: str) -> dict[str, list[str]]:
+    """Instructions and relocations of each function of desc.rs."""
+    found: dict[str, list[str]] = {}
+    lines: list[str] | None = None
+    for line in objdump.splitlines():
+        if head := re.match(r"[0-9a-f]+ <(.*)>:$", line):
+            name = next((n for n in WANTED if f"{len(n)}{n}" in head[1] and "4desc" in head[1]), None)
+            lines = found.setdefault(name, []) if name else None
+        elif lines is not None and (body := re.match(r"\s+[0-9a-f]+:\s+(.*)", line)):
+            lines.append(body[1].split("//")[0].strip())
+    return found
+
+
+def events(lines: list[str]) -> list[str]:
+    """Stores to memory and barriers, in the order of the code."""
+    out = []
+    for line in lines:
+        words = line.replace("\t", " ")
+        if BARRIERS.search(words):
+            out.append("barrier")
+        elif (store := STORE.match(words)) and store[2] not in STACK:
+            out.append("store")
+    return out
+
+
+def main() -> int:
+    target = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parents[1] / "ravb_rs.o")
+    command = ["aarch64-linux-gnu-objdump", "-dr", "--no-show-raw-insn", str(target)]
+    found = functions(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    failed = 0
+    for name, wanted in WANTED.items():
+        if name not in found:
+            print(f"not ok {name}: not in {target}")
+            failed += 1
+            continue
+        seen = events(found[name])
+        good = seen == wanted
+        failed += not good
+        print(f"{'ok' if good else 'not ok'} {name}: {', '.join(seen)}" + ("" if good else f"; wanted {', '.join(wanted)}"))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
