@@ -229,7 +229,7 @@ def oracle(chip: str, **options):
         ktap = Ktap(name, report)
         settings = {"ICOUNT": 1, "PEER": "port", "MEM": "1G", **options.get("vm", {})}
         status, tail = vm(" ".join(["python3 tests/run.py", *tests]), LOGS / f"{name}.log",
-                          options.get("limit", 900), ktap.take, CHIP=chip, FILES="tests",
+                          options.get("limit", 1800), ktap.take, CHIP=chip, FILES="tests",
                           **settings)
         ktap.end(status, tail)
     return suite
@@ -491,7 +491,8 @@ def cargo(*arguments: str, limit: float = 900):
 
 
 # With the peer on the host, on two CPUs and in wall-clock time.
-ON_HOST = ("probe", "link.reported", "ping", "vlan", "csum.sent.*", "csum.received.*",
+ON_HOST = ("probe", "link.reported", "ping.small.*_56", "ping.full_frame.*", "ping.max_mtu.*",
+           "ping.fragmented.*", "vlan", "csum.sent.*", "csum.received.*",
            "csum.stream.*", "stats", "promisc", "iperf", "jumbo.from_peer")
 
 SUITES = {
@@ -518,7 +519,17 @@ SUITES = {
 # Suites that have not been seen to pass as a whole on the present model and tests. They run when named, and a run of
 # all says that they were not part of it.
 NOT_YET = {
-    "oracle-rzv2m": "not run as a whole yet",
+    "oracle-gen3": "passed in two halves, not in one boot",
+    "oracle-gen4": "not run to its end yet",
+    "oracle-rzv2m": "not run to its end yet",
+    "trace-rzv2m": "the order at close on boards without a link pin is being settled",
+    "fatal-gen2": "not run yet",
+    "fatal-gen4": "not run yet",
+    "fatal-rzv2m": "not run yet",
+    **{f"coverage-{c}": "not run to its end yet" for c in CHIPS},
+    "host-gbeth": "its waits are too short for a loaded machine: it runs by the wall clock",
+    "host-gen3": "its waits are too short for a loaded machine: it runs by the wall clock",
+    "shim-in-tree": "builds QEMU, 10 CPU minutes; run it when the shim changes",
 }
 
 # Seconds where no earlier run has left its own: the longest are started first.

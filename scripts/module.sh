@@ -16,7 +16,7 @@ option() {
 }
 
 check_kdir() {
-	local have want option
+	local have want needed
 
 	[[ -d $KDIR ]] || die "KDIR=$KDIR: there is no such directory"
 	[[ -f $KDIR/.config ]] || die "KDIR=$KDIR: no .config: this is not a kernel build tree; configure it and run 'make modules_prepare' there"
@@ -24,8 +24,8 @@ check_kdir() {
 	[[ -f $KDIR/rust/libkernel.rmeta ]] ||
 		die "KDIR=$KDIR: no rust/libkernel.rmeta: a headers package without Rust metadata, or a tree that was not built; run 'make modules_prepare' in a tree of the same source and configuration"
 	[[ -f $KDIR/Module.symvers ]] || die "KDIR=$KDIR: no Module.symvers: take it from the kernel's headers package or build the kernel's modules"
-	for option in CONFIG_OF CONFIG_PHYLIB CONFIG_PAGE_POOL CONFIG_RESET_CONTROLLER CONFIG_MDIO_BITBANG; do
-		[[ -n $(option "$option") ]] || die "KDIR=$KDIR: the kernel was built without $option, which this driver needs"
+	for needed in CONFIG_OF CONFIG_PHYLIB CONFIG_PAGE_POOL CONFIG_RESET_CONTROLLER CONFIG_MDIO_BITBANG; do
+		[[ -n $(option "$needed") ]] || die "KDIR=$KDIR: the kernel was built without $needed, which this driver needs"
 	done
 	want=$(option CONFIG_RUSTC_VERSION_TEXT)
 	have=$("${RUSTC:-rustc}" --version 2>/dev/null) || die "rustc is missing; the kernel was built with $want"
@@ -42,11 +42,12 @@ if [[ -z ${KDIR:-} ]]; then
 	make_flags=(ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-)
 	name=$flavour
 else
-	KDIR=$(realpath "$KDIR")
+	KDIR=$(realpath -m "$KDIR")
 	make_flags=(${ARCH:+ARCH=$ARCH} ${CROSS_COMPILE:+CROSS_COMPILE=$CROSS_COMPILE} ${LLVM:+LLVM=$LLVM} ${RUSTC:+RUSTC=$RUSTC})
-	name=$(<"$KDIR/include/config/kernel.release") || name=kdir
+	name=
 fi
 check_kdir
+[[ $name ]] || name=$(cat "$KDIR/include/config/kernel.release" 2>/dev/null) || name=kdir
 out=$TOP/build/module-$name
 mkdir -p "$out"
 make -C "$KDIR" "${make_flags[@]}" M="$TOP" MO="$out" "${MAKE_TARGET:-modules}"
