@@ -532,7 +532,7 @@ NOT_YET = {
     "fatal-gen2": "not run yet",
     "fatal-gen4": "not run yet",
     "fatal-rzv2m": "not run yet",
-    **{f"coverage-{c}": "not run to its end yet" for c in CHIPS},
+    **{f"coverage-{c}": "not run to its end yet" for c in CHIPS if c != "gbeth"},
     "host-gbeth": "its waits are too short for a loaded machine: it runs by the wall clock",
     "host-gen3": "its waits are too short for a loaded machine: it runs by the wall clock",
     "shim-in-tree": "builds QEMU, 10 CPU minutes; run it when the shim changes",

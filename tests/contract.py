@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 
-"""The rules of the register and descriptor contract that the twin watches, over all tests so far."""
+"""The rules of the register and descriptor contract, which the twin watches over all tests."""
 
 from lib.py import RavbEnv, ksft_eq, ksft_exit, ksft_pr, ksft_run
 
