@@ -250,7 +250,7 @@ mod tests {
     fn hex(text: &str) -> Vec<u8> {
         let digits: Vec<u8> =
             text.chars().filter_map(|c| c.to_digit(16)).map(|d| d as u8).collect();
-        digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
+        digits.chunks(2).map(|pair| (pair[0] << 4) | pair[1]).collect()
     }
 
     /// The example of RFC 1071 section 3: the sum of these bytes is ddf2.
@@ -424,6 +424,6 @@ mod tests {
         let at = 14 + 40;
         frame.splice(at..at, [6, 0, 1, 4, 0, 0, 0, 0]);
         assert_eq!(toe_trailer(&frame, CSR2)[2..], [0xFF, 0xFF]);
-        assert_eq!(toe_trailer(&frame, CSR2 | 1 << 24)[2..], [0, 0]);
+        assert_eq!(toe_trailer(&frame, CSR2 | (1 << 24))[2..], [0, 0]);
     }
 }

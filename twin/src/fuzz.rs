@@ -193,7 +193,7 @@ impl Host for Guarded {
         assert!(line < self.chip.lines.len());
         assert_ne!(self.memory.irqs[line], level, "a line is set to what it is");
         self.irqs += 1;
-        self.mix((line as u64) << 1 | u64::from(level));
+        self.mix(((line as u64) << 1) | u64::from(level));
         self.memory.set_irq(line, level);
     }
 
@@ -414,7 +414,7 @@ impl Guest {
         let [p0, p1, p2, p3] = ptr.to_le_bytes();
         let info = self.value() as u8;
         let at = self.place();
-        self.host.memory.put(at, &[d0, d1, info, kind << 4 | die, p0, p1, p2, p3]);
+        self.host.memory.put(at, &[d0, d1, info, (kind << 4) | die, p0, p1, p2, p3]);
     }
 
     /// Rings that work: tables of entries, slots, frames.

@@ -201,7 +201,7 @@ impl Gptp {
             _ => (),
         }
         if gccr & bits::GCCR_LTO != 0 {
-            let sec = u128::from(regs.get(reg::GTO2)) << 32 | u128::from(regs.get(reg::GTO1));
+            let sec = (u128::from(regs.get(reg::GTO2)) << 32) | u128::from(regs.get(reg::GTO1));
             self.offset = sec * NS_PER_S + u128::from(regs.get(reg::GTO0));
         }
         if gccr & bits::GCCR_LTI != 0 {

@@ -45,10 +45,14 @@ struct Header {
 
 impl Header {
     fn of(bits: u32) -> Result<Self, Malformed> {
-        let start = bits >> 12 & 3;
-        let op = (bits >> 10 & 3) as u8;
-        let header =
-            Self { clause45: start == 0, op, phy: (bits >> 5 & 31) as u8, reg: (bits & 31) as u8 };
+        let start = (bits >> 12) & 3;
+        let op = ((bits >> 10) & 3) as u8;
+        let header = Self {
+            clause45: start == 0,
+            op,
+            phy: ((bits >> 5) & 31) as u8,
+            reg: (bits & 31) as u8,
+        };
         match (start, op) {
             (0, _) | (1, 1 | 2) => Ok(header),
             _ => Err(Malformed::Code),
@@ -133,7 +137,7 @@ impl BitBang {
                 if !drive {
                     return Err(Malformed::Turnaround);
                 }
-                let bits = bits << 1 | u32::from(bit);
+                let bits = (bits << 1) | u32::from(bit);
                 self.state = if count + 1 < HEADER_BITS {
                     State::Header { bits, count: count + 1 }
                 } else {
@@ -149,7 +153,7 @@ impl BitBang {
                 if !drive {
                     return Err(Malformed::Turnaround);
                 }
-                let bits = bits << 1 | u32::from(bit);
+                let bits = (bits << 1) | u32::from(bit);
                 self.state = State::Write { header, bits, count: count + 1 };
                 if count + 1 == TAIL_BITS {
                     self.state = State::Idle { ones: 0 };
@@ -168,7 +172,7 @@ impl BitBang {
                 self.mdi = match value {
                     None => true,
                     Some(_) if count == 1 => false,
-                    Some(value) => value >> (17 - count) & 1 != 0,
+                    Some(value) => (value >> (17 - count)) & 1 != 0,
                 };
                 self.state = if count == TAIL_BITS - 1 {
                     State::Idle { ones: 0 }
@@ -232,11 +236,11 @@ mod tests {
             self.0.push(("w22", phy, reg.into(), value));
         }
         fn read45(&mut self, phy: u8, dev: u8, reg: u16) -> Option<u16> {
-            self.0.push(("r45", phy, u32::from(dev) << 16 | u32::from(reg), 0));
+            self.0.push(("r45", phy, (u32::from(dev) << 16) | u32::from(reg), 0));
             Some(0x1234)
         }
         fn write45(&mut self, phy: u8, dev: u8, reg: u16, value: u16) {
-            self.0.push(("w45", phy, u32::from(dev) << 16 | u32::from(reg), value));
+            self.0.push(("w45", phy, (u32::from(dev) << 16) | u32::from(reg), value));
         }
     }
 
@@ -260,7 +264,7 @@ mod tests {
 
         fn send(&mut self, count: u32, bits: u32) {
             for n in (0..count).rev() {
-                let bit = bits >> n & 1 != 0;
+                let bit = (bits >> n) & 1 != 0;
                 self.pins(false, true, bit);
                 self.pins(true, true, bit);
                 self.pins(false, true, bit);
@@ -280,7 +284,7 @@ mod tests {
                 }
                 return None;
             }
-            let value = (0..16).fold(0, |value, _| value << 1 | self.get());
+            let value = (0..16).fold(0, |value, _| (value << 1) | self.get());
             self.get();
             Some(value as u16)
         }

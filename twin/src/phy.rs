@@ -70,7 +70,10 @@ pub const ALL_MODES: Modes = 0x3F;
 
 /// The modes for which `which` holds.
 pub fn modes(which: impl Fn(Link) -> bool) -> Modes {
-    MODES.iter().enumerate().fold(0, |set, (at, (link, ..))| set | Modes::from(which(*link)) << at)
+    MODES
+        .iter()
+        .enumerate()
+        .fold(0, |set, (at, (link, ..))| set | (Modes::from(which(*link)) << at))
 }
 
 /// What does not change during a run.
@@ -249,7 +252,7 @@ impl Phy {
     fn advertised(&self) -> Modes {
         MODES.iter().enumerate().fold(0, |modes, (at, (_, gigabit, bit))| {
             let reg = if *gigabit { self.ctrl1000 } else { self.anar };
-            modes | Modes::from(reg & bit != 0) << at
+            modes | (Modes::from(reg & bit != 0) << at)
         })
     }
 
@@ -274,7 +277,7 @@ impl Phy {
             return MODES
                 .iter()
                 .enumerate()
-                .find(|(at, _)| common & 1 << at != 0)
+                .find(|(at, _)| common & (1 << at) != 0)
                 .map(|(_, m)| m.0);
         }
         // The partner detects the speed, but 1000BASE-T cannot be forced.
@@ -282,7 +285,7 @@ impl Phy {
         let able = MODES
             .iter()
             .enumerate()
-            .any(|(at, (link, ..))| self.partner & 1 << at != 0 && same_speed(*link));
+            .any(|(at, (link, ..))| self.partner & (1 << at) != 0 && same_speed(*link));
         able.then_some(forced)
     }
 
@@ -301,7 +304,7 @@ impl Phy {
     /// What the partner advertises, in ANAR's or in CTRL1000's layout.
     fn partner_page(&self, gigabit: bool) -> u16 {
         MODES.iter().enumerate().fold(0, |page, (at, (_, of_gigabit, bit))| {
-            let offered = self.partner & 1 << at != 0 && *of_gigabit == gigabit;
+            let offered = self.partner & (1 << at) != 0 && *of_gigabit == gigabit;
             page | if offered { *bit } else { 0 }
         })
     }
@@ -348,11 +351,11 @@ impl Bus for Phy {
             }
             ANER => {
                 // Partner is able to negotiate; page received clears on reading.
-                page(1) | u16::from(std::mem::take(&mut self.page)) << 1
+                page(1) | (u16::from(std::mem::take(&mut self.page)) << 1)
             }
             CTRL1000 => self.ctrl1000,
             // The partner's abilities sit two bits higher; both receivers fine.
-            STAT1000 => page(self.partner_page(true) << 2 | 0x3000),
+            STAT1000 => page((self.partner_page(true) << 2) | 0x3000),
             MMD_CTRL => self.mmd_ctrl,
             // No registers behind it: no EEE.
             MMD_DATA => 0,
@@ -386,7 +389,7 @@ impl Bus for Phy {
             2 if present => (self.config.id >> 16) as u16,
             3 if present => self.config.id as u16,
             // Devices in package: those three, and clause 22 registers.
-            5 if present => 1 << 1 | 1 << 3 | 1 << 7 | 1,
+            5 if present => (1 << 1) | (1 << 3) | (1 << 7) | 1,
             _ => 0,
         })
     }

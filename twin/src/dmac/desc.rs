@@ -74,14 +74,14 @@ impl Desc {
 
     /// TX: whether a time stamp is wanted, and the tag it is to carry.
     pub fn stamp_tag(&self) -> Option<u16> {
-        let tag = self.ds >> 12 | u16::from(self.info & 0x3F) << 4;
+        let tag = (self.ds >> 12) | (u16::from(self.info & 0x3F) << 4);
         (self.info & 0x40 != 0).then_some(tag)
     }
 }
 
 /// Replaces the type of the descriptor at `addr` and leaves the rest of it alone.
 pub fn write_type(host: &mut dyn Host, addr: u32, dt: u8, die: u8) -> Result<(), BusError> {
-    host.dma_write(u64::from(addr) + 3, &[dt << 4 | die])
+    host.dma_write(u64::from(addr) + 3, &[(dt << 4) | die])
 }
 
 #[cfg(test)]

@@ -312,6 +312,6 @@ impl Mac {
             write(8, &bytes)?;
         }
         write(0, &[d0, d1, msc])?;
-        write(3, &[kind << 4 | part.die])
+        write(3, &[(kind << 4) | part.die])
     }
 }

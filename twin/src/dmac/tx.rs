@@ -207,7 +207,7 @@ impl Mac {
     /// The queue whose turn it is: the highest first, but not always when unkind.
     fn tx_choose(&mut self) -> Option<usize> {
         let pending = self.regs.get(reg::TCCR) & bits::TCCR_TSRQ;
-        let eligible = |at: &usize| pending & 1 << at != 0 && !self.tx.queues[*at].stuck;
+        let eligible = |at: &usize| pending & (1 << at) != 0 && !self.tx.queues[*at].stuck;
         let highest = (0..QUEUES).rev().find(eligible)?;
         let lowest = (0..QUEUES).find(eligible)?;
         if highest != lowest && !self.cfg.kind && self.rng.one_in(4) {

@@ -87,7 +87,7 @@ impl Mac {
     /// The speed that GECMR sets, Mbit/s.
     pub(crate) fn emac_mbps(&self) -> u32 {
         let gecmr = self.regs.get(reg::GECMR);
-        match (self.chip.speed, gecmr & 1, gecmr >> 4 & 3) {
+        match (self.chip.speed, gecmr & 1, (gecmr >> 4) & 3) {
             (SpeedField::Bit0, 0, _) => 100,
             (SpeedField::Bit0, ..) => 1000,
             (SpeedField::Bits54, _, 0) => 10,

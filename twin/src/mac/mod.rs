@@ -350,7 +350,7 @@ impl Mac {
                 match off {
                     reg::TFA0 => stamp.ns,
                     reg::TFA1 => stamp.sec as u32,
-                    _ => (stamp.sec >> 32) as u32 & 0xFFFF | u32::from(*tag) << 16,
+                    _ => (stamp.sec >> 32) as u32 & 0xFFFF | (u32::from(*tag) << 16),
                 }
             }
             _ if matches!(spec.kind, Kind::SetOf(_) | Kind::ClearOf(_)) => 0,
@@ -439,7 +439,7 @@ impl Mac {
 
     /// ESR: the queue and the kind of its last error (the codes are not known).
     pub(crate) fn esr(&mut self, entry: u32, kind: u32) {
-        self.regs.set(reg::ESR, entry & 0x1F | kind << 8);
+        self.regs.set(reg::ESR, entry & 0x1F | (kind << 8));
     }
 
     /// Puts a fault in force, or ends it.

@@ -120,7 +120,7 @@ impl Mac {
     /// A write to DLR: 1 asks for a queue to start again at its entry of the base address table.
     pub(super) fn write_dlr(&mut self, value: u32) {
         for n in 0..tx::QUEUES + rx::QUEUES {
-            if value & 1 << n == 0 {
+            if value & (1 << n) == 0 {
                 continue;
             }
             match n {

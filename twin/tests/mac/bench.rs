@@ -429,7 +429,7 @@ impl Bench {
 
     /// Waits until queue `q` is drained and the DMA idle.
     pub fn drained(&mut self, q: usize) -> Ns {
-        self.wait("TSRQ", |b| b.r(reg::TCCR) & 1 << q == 0 && b.r(reg::CSR) & 0xF_0000 == 0)
+        self.wait("TSRQ", |b| b.r(reg::TCCR) & (1 << q) == 0 && b.r(reg::CSR) & 0xF_0000 == 0)
     }
 
     /// A frame comes from the host's network; time passes until it has arrived.

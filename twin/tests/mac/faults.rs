@@ -90,9 +90,9 @@ fn stuck_stop() {
         b.modify(reg::CCC, 0, 1 << 8);
         b.run(1000 * MS);
         let csr = b.r(reg::CSR);
-        assert_eq!(csr & 1 << 8, 0, "DTS");
-        assert_ne!(csr & 1 << 16, 0, "TPO0");
-        assert_ne!(csr & 1 << 20, 0, "RPO");
+        assert_eq!(csr & (1 << 8), 0, "DTS");
+        assert_ne!(csr & (1 << 16), 0, "TPO0");
+        assert_ne!(csr & (1 << 20), 0, "RPO");
         b.order("stuck-stop off");
         b.wait("DTS", |b| b.r(reg::CSR) & 0x001F_0100 == 1 << 8);
     });
@@ -133,7 +133,7 @@ fn lost_stamps() {
             b.order("lose-stamp count=1");
             for n in 0..2 {
                 let ptr = b.tx_data(n, &frame(60));
-                b.desc(TX_RING[1] + 8 * n, FSINGLE, 60 | n << 12, 0x40, ptr);
+                b.desc(TX_RING[1] + 8 * n, FSINGLE, 60 | (n << 12), 0x40, ptr);
             }
             b.kick(1);
             b.drained(1);

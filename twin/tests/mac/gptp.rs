@@ -28,7 +28,7 @@ fn get(b: &mut Bench) -> u64 {
     request(b, 3);
     let (ns, low, high) = (b.r(reg::GCT0), b.r(reg::GCT1), b.r(reg::GCT2));
     assert!(ns < 1_000_000_000);
-    (u64::from(high) << 32 | u64::from(low)) * S + u64::from(ns)
+    ((u64::from(high) << 32) | u64::from(low)) * S + u64::from(ns)
 }
 
 /// settime.

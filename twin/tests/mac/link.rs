@@ -22,7 +22,7 @@ fn pin(b: &mut Bench, bit: u32, on: bool) {
 
 fn send(b: &mut Bench, count: u32, bits: u32) {
     for n in (0..count).rev() {
-        pin(b, MDO, bits >> n & 1 != 0);
+        pin(b, MDO, (bits >> n) & 1 != 0);
         pin(b, MDC, true);
         pin(b, MDC, false);
     }
@@ -31,7 +31,7 @@ fn send(b: &mut Bench, count: u32, bits: u32) {
 fn get(b: &mut Bench) -> u32 {
     pin(b, MDC, true);
     pin(b, MDC, false);
-    b.r(reg::PIR) >> 3 & 1
+    (b.r(reg::PIR) >> 3) & 1
 }
 
 fn header(b: &mut Bench, preamble: u32, st_op: u32, phy: u32, target: u32) {
@@ -59,7 +59,7 @@ fn answer(b: &mut Bench) -> Option<u32> {
         }
         return None;
     }
-    let value = (0..16).fold(0, |value, _| value << 1 | get(b));
+    let value = (0..16).fold(0, |value, _| (value << 1) | get(b));
     get(b);
     Some(value)
 }
@@ -92,7 +92,7 @@ fn no_answer() {
         b.config();
         let other = u32::from(b.chip.phy_addr) ^ 1;
         assert_eq!(read(b, other, 2), None);
-        assert_ne!(b.r(reg::PIR) & 1 << 3, 0, "idle high");
+        assert_ne!(b.r(reg::PIR) & (1 << 3), 0, "idle high");
     });
 }
 

@@ -55,7 +55,7 @@ fn suspension() {
     on_all(|b| {
         b.open();
         b.modify(reg::CCC, 0, 1 << 8);
-        b.wait("DTS", |b| b.r(reg::CSR) & 1 << 8 != 0);
+        b.wait("DTS", |b| b.r(reg::CSR) & (1 << 8) != 0);
         b.tx_put(0, 0, &frame(60));
         b.kick(0);
         b.receive(&frame(60));
@@ -65,7 +65,7 @@ fn suspension() {
         assert_eq!(b.r(reg::TCCR) & 1, 0);
         b.set_mode(0);
         assert_eq!(b.r(reg::CSR), 1, "DTS ends with RESET");
-        assert_eq!(b.r(reg::CCC) & 1 << 8, 1 << 8, "DTSR stays");
+        assert_eq!(b.r(reg::CCC) & (1 << 8), 1 << 8, "DTSR stays");
     });
 }
 
@@ -195,7 +195,7 @@ fn cycles() {
         b.open();
         for round in 0..1000 {
             b.modify(reg::CCC, 0, 1 << 8);
-            b.wait("DTS", |b| b.r(reg::CSR) & 1 << 8 != 0);
+            b.wait("DTS", |b| b.r(reg::CSR) & (1 << 8) != 0);
             b.set_mode(1);
             b.set_mode(0);
             b.config();

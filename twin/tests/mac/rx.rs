@@ -94,12 +94,12 @@ fn full_ring_and_recovery() {
         assert_eq!(b.r(reg::RIS2), 0);
         b.receive(&frame(61));
         assert_eq!(b.r(reg::RIS2), 1, "QFF0");
-        assert_eq!(b.r(reg::EIS) & 1 << 16, 1 << 16, "QFS");
-        assert_eq!(b.r(reg::ISS) & 1 << 6, 1 << 6, "ES");
+        assert_eq!(b.r(reg::EIS) & (1 << 16), 1 << 16, "QFS");
+        assert_eq!(b.r(reg::ISS) & (1 << 6), 1 << 6, "ES");
         b.w(reg::EIS, 0x7FF);
-        assert_eq!(b.r(reg::EIS) & 1 << 16, 1 << 16, "QFS follows RIS2");
+        assert_eq!(b.r(reg::EIS) & (1 << 16), 1 << 16, "QFS follows RIS2");
         b.w(reg::RIS2, 0x0003_FFFC);
-        assert_eq!((b.r(reg::RIS2), b.r(reg::ISS) & 1 << 6), (0, 0));
+        assert_eq!((b.r(reg::RIS2), b.r(reg::ISS) & (1 << 6)), (0, 0));
         let ds = b.rx_ds();
         b.rx_arm(0, 0, ds);
         b.receive(&frame(62));
@@ -169,7 +169,7 @@ fn gates() {
         b.modify(reg::ECMR, RE, 0);
         b.receive(&frame(60));
         assert_eq!(b.count("mac.rx_frames"), 0);
-        b.wait("RPO", |b| b.r(reg::CSR) & 1 << 20 == 0);
+        b.wait("RPO", |b| b.r(reg::CSR) & (1 << 20) == 0);
         b.modify(reg::ECMR, 0, RE);
         b.receive(&frame(60));
         assert_eq!(b.count("mac.rx_frames"), 1);

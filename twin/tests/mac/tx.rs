@@ -364,7 +364,7 @@ fn pacing() {
 fn put_stamped(b: &mut Bench, q: usize, n: u32, tag: u32) {
     let ptr = b.tx_data(n, &frame(100));
     let info = 0x40 | (tag >> 4) as u8;
-    b.desc(TX_RING[q] + 8 * n, FSINGLE, 100 | (tag & 15) << 12, info, ptr);
+    b.desc(TX_RING[q] + 8 * n, FSINGLE, 100 | ((tag & 15) << 12), info, ptr);
 }
 
 fn stamps() {
@@ -377,10 +377,10 @@ fn stamps() {
             }
             b.kick(1);
             b.drained(1);
-            assert_eq!(b.r(reg::TSR) >> 8 & 7, 3);
-            assert_eq!(b.r(reg::ISS) & 1 << 8, 1 << 8);
+            assert_eq!((b.r(reg::TSR) >> 8) & 7, 3);
+            assert_eq!(b.r(reg::ISS) & (1 << 8), 1 << 8);
             b.w(reg::TIS, 0x000F_0E0F);
-            assert_eq!(b.r(reg::ISS) & 1 << 8, 0);
+            assert_eq!(b.r(reg::ISS) & (1 << 8), 0);
             let mut last = 0;
             for tag in [0x3FF, 0, 0x155] {
                 let high = b.r(reg::TFA2);
@@ -391,7 +391,7 @@ fn stamps() {
                 last = stamp;
                 b.modify(reg::TCCR, 0, 1 << 9);
             }
-            assert_eq!((b.r(reg::TSR), b.r(reg::TCCR) & 1 << 9), (0, 0), "TFR clears itself");
+            assert_eq!((b.r(reg::TSR), b.r(reg::TCCR) & (1 << 9)), (0, 0), "TFR clears itself");
         },
     );
 }
@@ -405,7 +405,7 @@ fn stamps_need_enabling() {
             put_stamped(b, 1, 0, 1);
             b.kick(1);
             b.drained(1);
-            assert_eq!((b.r(reg::TSR), b.r(reg::TIS) & 1 << 8), (0, 0));
+            assert_eq!((b.r(reg::TSR), b.r(reg::TIS) & (1 << 8)), (0, 0));
         },
     );
     on(&[&CHIP_GBETH], "", |b| {
@@ -413,7 +413,7 @@ fn stamps_need_enabling() {
         put_stamped(b, 0, 0, 1);
         b.kick(0);
         b.drained(0);
-        assert_eq!(b.r(reg::TIS) & 1 << 8, 0, "there are no time stamps");
+        assert_eq!(b.r(reg::TIS) & (1 << 8), 0, "there are no time stamps");
         assert_eq!(b.mem.sent.len(), 1);
     });
 }
@@ -427,7 +427,7 @@ fn stamp_fifo_overflow() {
         b.kick(1);
         b.drained(1);
         assert_eq!(b.r(reg::TSR) >> 8, 3);
-        assert_eq!(b.r(reg::EIS) & 1 << 8, 1 << 8, "TFFF");
+        assert_eq!(b.r(reg::EIS) & (1 << 8), 1 << 8, "TFFF");
         assert_eq!(b.r(reg::TFA2) >> 16, 0, "the oldest are kept");
         assert_eq!(b.count("mac.tx_stamps_lost"), 2);
     });
