@@ -32,9 +32,11 @@ use super::{
     },
     emac,
     hw_info::{
+        self,
         HwInfo,
         Line,
         Lines,
+        NamedLine,
         RingSizes,
         BE,
         MAX_QUEUES,
@@ -66,7 +68,10 @@ use super::{
 };
 use crate::net::{
     self,
-    irq::Return,
+    irq::{
+        Flags,
+        Return, //
+    },
     phy,
     pm,
     reset,
@@ -428,7 +433,7 @@ impl net::platform::Driver for Ravb {
         setup.set_ethtool_ops()?;
         setup.set_queue_stats()?;
         coalesce::set_defaults(setup, info)?;
-        request_irqs(pdev, setup, info)?;
+        request_irqs(pdev, setup, info).map_err(|e| fail(e, "no interrupt"))?;
         setup.mdio_bitbang().map_err(|e| fail(e, "no MDIO bus"))?;
         setup.device()?.phy().set_mac_managed_pm();
         Ok(())
@@ -447,10 +452,11 @@ impl net::platform::Driver for Ravb {
     }
 
     fn remove(dev: &Device<'_, Self>) {
-        let data = dev.data();
-
-        // Nothing is running: it would be strange if this failed, and the reset line comes next.
-        let _ = dmac::set_mode(data.get_ref(), Mode::Reset);
+        // Not powered if the probe has failed at that.
+        if dev.pm().is_active() {
+            // Nothing is running: it would be strange if this failed, and the reset line comes next.
+            let _ = dmac::set_mode(dev.data().get_ref(), Mode::Reset);
+        }
     }
 
     fn runtime_suspend(dev: &Device<'_, Self>) -> Result {
@@ -513,25 +519,35 @@ fn request_irqs(
     setup: &mut Setup<'_, Ravb>,
     info: &HwInfo,
 ) -> Result {
-    match info.lines {
-        Lines::One => setup.request_irq(
-            pdev.irq_by_index(0)?,
-            net::irq::Flags::SHARED,
-            c"",
-            Line::All,
-        ),
-        Lines::Named(lines) => {
-            for line in lines {
-                let request = pdev.irq_by_name(line.name)?;
+    const ONE: &[NamedLine] = &[hw_info::line(c"", c"", Line::All)];
+    let lines = match info.lines {
+        Lines::One => ONE,
+        Lines::Named(lines) => lines,
+    };
 
-                setup.request_irq(
-                    request,
-                    net::irq::Flags::TRIGGER_NONE,
-                    line.label,
-                    line.line,
-                )?;
-            }
-            Ok(())
+    for (index, line) in lines.iter().enumerate() {
+        let (request, flags) = match info.lines {
+            Lines::One => (pdev.irq_by_index(0)?, Flags::SHARED),
+            Lines::Named(_) => (pdev.irq_by_name(line.name)?, Flags::TRIGGER_NONE),
+        };
+
+        setup.request_irq(request, flags, line.label, line.line)?;
+
+        // For those who want to know which interrupt has a queue polled.
+        let dev = setup.device()?;
+        let irq = dev.irqs().number(index)?;
+
+        match line.line {
+            Line::All => (0..info.queues).for_each(|queue| set_napi_irq(dev, queue, irq)),
+            Line::Queue(queue) => set_napi_irq(dev, queue, irq),
+            Line::Common | Line::Emac => (),
         }
+    }
+    Ok(())
+}
+
+fn set_napi_irq(dev: &Device<'_, Ravb>, queue: usize, irq: u32) {
+    if let Some(napi) = dev.napi(queue) {
+        napi.set_irq(Some(irq));
     }
 }

@@ -362,7 +362,8 @@ const RZV2M_LINES: &[NamedLine] = &[
     line(c"ch19", c":ch19:tx_nc", Line::Queue(NC)),
 ];
 
-const fn line(name: &'static CStr, label: &'static CStr, line: Line) -> NamedLine {
+/// Makes an entry of a table of lines.
+pub(super) const fn line(name: &'static CStr, label: &'static CStr, line: Line) -> NamedLine {
     NamedLine { name, label, line }
 }
 

@@ -182,10 +182,10 @@ pub(super) fn resume(dev: &Device<'_, Ravb>, features: Features, rtnl: &Rtnl) ->
         }
     }
 
-    if let Err(e) = dmac::start(data, dev.mac_address(rtnl), checksums) {
+    dmac::start(data, dev.mac_address(rtnl), checksums).inspect_err(|e| {
+        dev_err!(dev, "{}: cannot be started: {e:?}\n", dev.name());
         dmac::stop(dev);
-        return Err(e);
-    }
+    })?;
 
     for queue in 0..data.info.queues {
         if let Some(napi) = dev.napi(queue) {

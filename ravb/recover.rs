@@ -28,20 +28,8 @@ const RTNL_RETRY_MS: u32 = 2;
 
 /// See [`crate::net::Operations::tx_timeout`].
 pub(super) fn tx_timeout(dev: &Device<'_, Ravb>, queue: u32) {
-    let data = dev.data();
-    let data = data.get_ref();
-
-    if let Some(stats) = data.queue_stats(queue as usize) {
+    if let Some(stats) = dev.data().get_ref().queue_stats(queue as usize) {
         stats.tx_timeouts.inc();
-    }
-    if dev.ratelimit() {
-        dev_err!(
-            dev,
-            "{}: queue {queue}: transmit timed out ({:?}, {:?}), resetting\n",
-            dev.name(),
-            data.io.read(TCCR),
-            data.io.read(ISS)
-        );
     }
     if let Some(work) = dev.work(WORK) {
         work.schedule();
@@ -58,15 +46,21 @@ pub(super) fn work(dev: &Device<'_, Ravb>) {
         }
         return;
     };
+    let data = dev.data();
 
-    if !dev.data().is_up(&rtnl) {
+    if !data.is_up(&rtnl) {
         return;
     }
+    dev_err!(
+        dev,
+        "{}: transmit timed out ({:?}, {:?}), starting anew\n",
+        dev.name(),
+        data.io.read(TCCR),
+        data.io.read(ISS)
+    );
     queue::quiesce(dev, &rtnl);
-    if let Err(e) = queue::resume(dev, dev.features(), &rtnl) {
-        // The queues stay stopped, and the watchdog calls again.
-        dev_err!(dev, "cannot be restarted: {e:?}\n");
-    }
+    // If this fails the queues stay stopped, and the watchdog calls again.
+    let _ = queue::resume(dev, dev.features(), &rtnl);
 }
 
 /// Sees to it that the work is not done. The RTNL may be held.

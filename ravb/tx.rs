@@ -533,17 +533,13 @@ fn engine_transport(frame: &[u8]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    const ADDRESSES: [u8; 12] = [0; 12];
+    /// Where the engine finds a transport header in a frame of addresses and these parts.
+    fn find(parts: [&[u8]; 2]) -> Option<usize> {
+        let mut frame = [0u8; 64];
+        let bytes = parts.into_iter().flatten();
 
-    fn frame(parts: &[&[u8]]) -> Option<usize> {
-        let mut frame = [0u8; 128];
-        let mut at = 0;
-
-        for part in [&ADDRESSES[..]].iter().chain(parts) {
-            for byte in *part {
-                frame[at] = *byte;
-                at += 1;
-            }
+        for (to, from) in frame.iter_mut().skip(12).zip(bytes) {
+            *to = *from;
         }
         engine_transport(&frame)
     }
@@ -556,31 +552,32 @@ mod tests {
         let ipv6_tcp = [0x60, 0, 0, 0, 0, 20, 6, 64];
         let ipv6_hop_by_hop = [0x60, 0, 0, 0, 0, 20, 0, 64];
 
-        assert_eq!(frame(&[&[8, 0], &ipv4_udp]), Some(34));
-        assert_eq!(frame(&[&[8, 0], &ipv4_options_tcp]), Some(38));
-        assert_eq!(frame(&[&[8, 0], &ipv4_icmp]), None);
-        assert_eq!(frame(&[&[0x86, 0xdd], &ipv6_tcp]), Some(54));
-        assert_eq!(frame(&[&[0x86, 0xdd], &ipv6_hop_by_hop]), None);
-        assert_eq!(frame(&[&[8, 6]]), None);
+        assert_eq!(find([&[8, 0], &ipv4_udp]), Some(34));
+        assert_eq!(find([&[8, 0], &ipv4_options_tcp]), Some(38));
+        assert_eq!(find([&[8, 0], &ipv4_icmp]), None);
+        assert_eq!(find([&[0x86, 0xdd], &ipv6_tcp]), Some(54));
+        assert_eq!(find([&[0x86, 0xdd], &ipv6_hop_by_hop]), None);
+        assert_eq!(find([&[8, 6], &[]]), None);
     }
 
     #[test]
     fn tags() {
         let ipv4_udp = [0x45, 0, 0, 40, 0, 0, 0, 0, 64, 17];
 
-        assert_eq!(frame(&[&[0x81, 0, 0, 5, 8, 0], &ipv4_udp]), Some(38));
+        assert_eq!(find([&[0x81, 0, 0, 5, 8, 0], &ipv4_udp]), Some(38));
         // Two tags, and one of type 802.1ad.
         assert_eq!(
-            frame(&[&[0x81, 0, 0, 5, 0x81, 0, 0, 6, 8, 0], &ipv4_udp]),
+            find([&[0x81, 0, 0, 5, 0x81, 0, 0, 6, 8, 0], &ipv4_udp]),
             None
         );
-        assert_eq!(frame(&[&[0x88, 0xa8, 0, 5, 8, 0], &ipv4_udp]), None);
+        assert_eq!(find([&[0x88, 0xa8, 0, 5, 8, 0], &ipv4_udp]), None);
     }
 
     #[test]
     fn cut_short() {
         assert_eq!(engine_transport(&[]), None);
         assert_eq!(engine_transport(&[0; 13]), None);
+
         let mut frame = [0u8; 16];
 
         frame[12] = 8;
