@@ -10,6 +10,7 @@ use ravbtwin::dt::Place;
 use ravbtwin::host::{Host, Ns};
 use ravbtwin::mac::regs::reg;
 use ravbtwin::testing::{Memory, Tree};
+use std::fmt::Write;
 
 pub const BASE: u64 = 0x4000_0000;
 const SIZE: usize = 0x40_0000;
@@ -440,8 +441,11 @@ impl Bench {
 
     /// A frame as ordered from the wire, with defects; time passes until it has arrived.
     pub fn inject(&mut self, data: &[u8], options: &str) {
-        let hex: String = data.iter().map(|byte| format!("{byte:02x}")).collect();
-        self.order(&format!("frame {hex} {options}"));
+        let mut text = String::from("frame ");
+        for byte in data {
+            write!(text, "{byte:02x}").unwrap();
+        }
+        self.order(&format!("{text} {options}"));
         self.run(200 * US);
     }
 
