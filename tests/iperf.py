@@ -4,7 +4,8 @@
 """iperf3 over TCP and UDP in both directions: data flows, and what is lost is said.
 
 These are checks that it works, with thresholds far below what any set-up reaches; how fast it is is
-the benchmarks' business.
+the benchmarks' business. On an emulated board that runs by the wall clock, the speed is that of the
+host: there it is only asked that data flows.
 """
 
 import json
@@ -17,6 +18,11 @@ SECONDS = 1
 TCP_MIN_MBPS = 20
 UDP_MBPS = 10
 UDP_MAX_LOSS = 1.0
+
+
+def _pace(cfg) -> float:
+    """The part of a board's speed that may be expected here."""
+    return 0.1 if cfg.twin and not cfg.virtual_time else 1.0
 
 
 def _run(cfg, ipver: str, to_port: bool, options: str) -> dict:
@@ -47,7 +53,7 @@ def tcp(cfg, ipver, to_port) -> None:
     mbps = end["sum_received"]["bits_per_second"] / 1e6
     again = end["sum_sent"].get("retransmits", 0)
     ksft_pr(f"{mbps:.1f} Mbit/s, {again} retransmits")
-    ksft_ge(mbps, TCP_MIN_MBPS, "Mbit/s")
+    ksft_ge(mbps, TCP_MIN_MBPS * _pace(cfg), "Mbit/s")
     name = "rx_bytes" if to_port else "tx_bytes"
     ksft_ge(after[name] - before[name], end["sum_received"]["bytes"], f"{name} carry the stream")
     for name in ("rx_errors", "tx_errors"):
@@ -64,7 +70,7 @@ def udp(cfg, ipver, to_port) -> None:
     lost = end["sum"]["lost_percent"]
     ksft_pr(f"{mbps:.2f} Mbit/s, {end['sum']['lost_packets']} of {end['sum']['packets']} lost, "
             f"jitter {end['sum']['jitter_ms']:.3f} ms")
-    ksft_ge(mbps, UDP_MBPS * 0.9, "Mbit/s")
+    ksft_ge(mbps, UDP_MBPS * 0.9 * _pace(cfg), "Mbit/s")
     ksft_lt(lost, UDP_MAX_LOSS, "% lost")
 
 
@@ -76,7 +82,7 @@ def bidirectional(cfg, streams) -> None:
     rates = [s["receiver"]["bits_per_second"] / 1e6 for s in end["streams"]]
     ksft_pr("Mbit/s: " + " ".join(f"{r:.1f}" for r in rates))
     ksft_eq(len(rates), 2 * streams, "streams")
-    ksft_ge(min(rates), 1, "slowest stream in Mbit/s")
+    ksft_ge(min(rates), _pace(cfg), "slowest stream in Mbit/s")
 
 
 def main() -> None:

@@ -30,6 +30,31 @@ const MAX_ROUNDS: usize = 4096;
 /// How long.
 const BREATHER: Ns = 1_000;
 
+/// By how much the model may take more than half of the emulator's time before it has to rest.
+const MAX_DEBT: Ns = 1_000_000;
+
+/// Keeps the model from taking all of the emulator's time, where time goes on while it works: the
+/// guest cannot run in that time, and a flood faster than this host would stop it altogether.
+///
+/// In virtual time the model works in no time, and never rests.
+#[derive(Debug, Default)]
+struct Pace {
+    /// When the last work was begun.
+    last: Ns,
+    /// Twice the time at work, less all time: what the model owes the guest.
+    debt: Ns,
+}
+
+impl Pace {
+    /// Work was done in this time. Returns when the next may be.
+    fn worked(&mut self, begin: Ns, end: Ns) -> Ns {
+        self.debt = self.debt.saturating_sub(begin.saturating_sub(self.last));
+        self.debt += 2 * end.saturating_sub(begin);
+        self.last = begin;
+        if self.debt > MAX_DEBT { end + self.debt } else { 0 }
+    }
+}
+
 /// The device.
 pub struct Device {
     cfg: Config,
@@ -42,6 +67,7 @@ pub struct Device {
     station: [u8; 6],
     /// The deadline that the host has been given.
     armed: Option<Ns>,
+    pace: Pace,
     /// Frames that come back to the MAC.
     looped: Vec<(Ns, Frame)>,
 }
@@ -147,6 +173,7 @@ impl Device {
             pcap,
             station: [0; 6],
             armed: None,
+            pace: Pace::default(),
             looped: Vec::new(),
             cfg,
         };
@@ -337,8 +364,12 @@ impl Device {
 
     /// What every access ends with.
     fn leave(&mut self, now: Ns, host: &mut dyn Host) {
+        // What is overdue while the model rests is left to the timer.
+        let resting = self.armed.is_some_and(|armed| armed > now && self.pace.debt > MAX_DEBT);
         let due = self.next_event();
-        if due.is_some_and(|due| due <= now) {
+        if resting {
+            // Nothing.
+        } else if due.is_some_and(|due| due <= now) {
             self.service(host);
         } else if due != self.armed {
             self.armed = due;
@@ -379,7 +410,9 @@ impl Device {
                 break;
             }
         }
+        let rest = self.pace.worked(now, host.now());
         let due = self.next_event().map(|due| if due <= now { now + BREATHER } else { due });
+        let due = due.map(|due| due.max(rest));
         if due != self.armed {
             self.armed = due;
             host.set_timer(due);
@@ -404,5 +437,87 @@ impl Device {
         }
         let mut out = Out { mac: &mut self.mac, host: &mut host, pcap: &mut self.pcap };
         self.wire.poll(now, &mut out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Memory;
+    use crate::wire::gen::Checksum;
+    use crate::wire::{FlowKind, FlowOrder, FlowRate, FlowSize, WireOrder};
+
+    /// Small frames at line rate.
+    fn flood(count: Option<u64>, duration: Option<Ns>) -> Order {
+        Order::Wire(WireOrder::Flow(FlowOrder {
+            dst: None,
+            src: None,
+            tci: None,
+            kind: FlowKind::Ip { v6: false, proto: 17, src: None, dst: None, sport: 19, dport: 9 },
+            size: FlowSize::Frame(64),
+            checksum: Checksum::Good,
+            rate: FlowRate::Line,
+            count,
+            duration,
+        }))
+    }
+
+    /// A device with its link up, and the host that it works on.
+    fn connected() -> (Device, Memory) {
+        let mut dev = Device::new(Config::parse("chip=gbeth:peer=model").unwrap()).unwrap();
+        let mut host = Memory::new(0, 0);
+        dev.service(&mut host);
+        while dev.mac.phy.link().is_none() {
+            host.time = host.deadline.unwrap();
+            dev.timer(&mut host);
+        }
+        (dev, host)
+    }
+
+    /// Time at work and all time, of a flood at line rate, where a look at the clock takes `step`.
+    fn flooded(step: Ns) -> (Ns, Ns) {
+        let (mut dev, mut host) = connected();
+        host.step = step;
+        let order = flood(None, Some(50_000_000));
+        let begin = host.now();
+        dev.order(begin, order, &mut host).unwrap();
+        let (mut worked, mut end) = (0, host.now());
+        while end < begin + 50_000_000 {
+            let Some(deadline) = host.deadline.take() else { break };
+            host.time += deadline.saturating_sub(end);
+            let from = host.now();
+            dev.timer(&mut host);
+            end = host.now();
+            worked += end - from;
+        }
+        (worked, end - begin)
+    }
+
+    #[test]
+    fn a_flood_leaves_time_for_the_guest() {
+        let (worked, all) = flooded(2_000);
+        assert!(all >= 50_000_000);
+        // Half of it, but for the looks at the clock outside of what is measured.
+        assert!(worked * 100 < all * 80, "{worked} of {all} ns");
+        assert!(worked * 100 > all * 40, "{worked} of {all} ns: not a flood");
+    }
+
+    #[test]
+    fn a_flood_in_virtual_time_is_not_held_up() {
+        let (mut dev, mut host) = connected();
+        let order = flood(Some(10_000), None);
+        let begin = host.time;
+        dev.order(begin, order, &mut host).unwrap();
+        while let Some(deadline) = host.deadline.take().filter(|at| *at < begin + 10_000 * 672) {
+            host.time = deadline;
+            dev.timer(&mut host);
+        }
+        let mut late = None;
+        dev.counters(&mut |name, value| {
+            if name.ends_with("late_ns") {
+                late = Some(value);
+            }
+        });
+        assert_eq!(late, Some(0));
     }
 }

@@ -44,6 +44,11 @@ class RavbEnv(NetDrvEpEnv):
         ksft_pr(f"Chip: {self.chip.name}, peer: {self.env.get('PEER', 'board')}, "
                 f"cpus: {os.cpu_count()}, twin: {'yes' if self.twin else 'no'}")
 
+    @property
+    def virtual_time(self) -> bool:
+        """Whether the guest's clock counts its instructions: speed does not depend on the host."""
+        return self.env.get("ICOUNT") == "1"
+
     def require_twin(self) -> Twin:
         if self.twin is None:
             raise KsftSkipEx("needs the twin's control page (orders to the device), "

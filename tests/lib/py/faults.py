@@ -41,8 +41,8 @@ KNOWN_C_FAULTS = {
     "T2": Fault(("gbeth",), "a frame of several descriptors keeps the four bytes of its checksum "
                             "status in its length: a packet socket's read fails"),
     "T3": Fault(RCAR, "a frame longer than a slot: its first piece is taken for a whole frame"),
-    "B9": Fault(ALL, "the recovery from a TX timeout frees the rings under a running transmit: "
-                     "the kernel dies"),
+    "B9": Fault(ALL, "the recovery from a TX timeout frees the rings under a running transmit "
+                     "or receive: the kernel dies"),
     "B13": Fault(("gen2",), "suspend with Wake on LAN fails half way and leaves the port dead"),
     "B29": Fault(ALL, "rx_bytes counts other bytes than the frame's own"),
     "PHC": Fault(RCAR, "the PTP clock is gone while the interface is down"),

@@ -4,14 +4,14 @@
 //!
 //! Some habits of smoltcp 0.12 are worked around, since they turn each lost segment into a stall of
 //! the length of its retransmission timeout:
-//! - It forgets a fast retransmission if it has new data to send at that moment. So the sources give
-//!   it no more than the line can take now, and no more while the other side's window is full.
-//! - It does not count a duplicate acknowledgement whose window differs, and Linux opens its window
+//! - It forgets a fast retransmission if it has new data to send at that moment. So the sources
+//!   give it no more than the line can take now, and no more while the other side's window is full.
+//! - It does not count a duplicate acknowledgment whose window differs, and Linux opens its window
 //!   with each segment that comes, behind a gap or not. So those behind a gap get the window of the
 //!   one before.
 //! - It wants three duplicates, and Linux sends one for all that GRO has put together. So one that
 //!   reports three segments behind a gap counts for three, as RFC 6675 has it.
-//! - It takes the acknowledgement of a segment that came twice (with a D-SACK block, RFC 2883) for
+//! - It takes the acknowledgment of a segment that came twice (with a D-SACK block, RFC 2883) for
 //!   the sign of another loss. So those are kept from it.
 //!
 //! It has no congestion control that would act: what is under way is bounded by the windows.
