@@ -4,6 +4,7 @@
 
 Writes build/bench/CASE.json (a list of rows), .txt (the table) and .svg (the plot). Every run is
 deterministic; SEEDS='1 2 3' are the samples (layout of the kernel's memory, the model's delays).
+CASE=model measures the model itself, by the wall clock of this machine: leave it alone meanwhile.
 """
 
 import json
@@ -139,7 +140,10 @@ def livelock_plot(rows: list[dict], drivers: list[str], path: Path) -> None:
     x = 70
     for exponent in range(decades + 1):
         y = top + height - height * exponent / decades
-        parts.append(f'<path d="M60 {y}H{{width}}" stroke="#ddd"/><text x="54" y="{y + 4}" text-anchor="end">{10**exponent}</text>')
+        parts.append(
+            f'<path d="M60 {y}H{{width}}" stroke="#ddd"/>'
+            f'<text x="54" y="{y + 4}" text-anchor="end">{10**exponent}</text>'
+        )
     for condition in CONDITIONS:
         for driver in drivers:
             middle = x + bar * len(POLICIES) / 2
@@ -158,32 +162,76 @@ def livelock_plot(rows: list[dict], drivers: list[str], path: Path) -> None:
     for number, (policy, colour) in enumerate(zip(POLICIES, colours, strict=True)):
         y = top + height + 34
         left = 70 + 160 * number
-        parts.append(f'<rect x="{left}" y="{y}" width="12" height="12" fill="{colour}"/><text x="{left + 18}" y="{y + 11}">{policy}</text>')
+        parts.append(
+            f'<rect x="{left}" y="{y}" width="12" height="12" fill="{colour}"/>'
+            f'<text x="{left + 18}" y="{y + 11}">{policy}</text>'
+        )
     width = max(x, 720)
     body = "\n".join(parts).replace("{width}", str(width))
     path.write_text(
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{top + height + 60}" font-family="sans-serif" font-size="12">\n'
-        f'<rect width="100%" height="100%" fill="#fff"/><text x="70" y="18">UDP received, Mbit/s of payload, one CPU, virtual time</text>\n{body}\n</svg>\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{top + height + 60}" '
+        f'font-family="sans-serif" font-size="12">\n<rect width="100%" height="100%" fill="#fff"/>'
+        f'<text x="70" y="18">UDP received, Mbit/s of payload, one CPU, virtual time</text>\n{body}\n</svg>\n'
     )
+
+
+def model(drivers: list[str], seeds: list[int]) -> list[dict]:
+    """How long a register read takes the guest, and how many small frames a second get through."""
+    rows = []
+    for driver, script in (("none", "model-reads.sh"), *((d, "model-flood.sh") for d in drivers)):
+        print(f"bench: model, {script}, driver {driver}", file=sys.stderr, flush=True)
+        options = Options(run=f"bash /root/{script}", driver=driver, peer="model", files=[GUEST / script], timeout=300)
+        result = Vm(options).run()
+        if result.status:
+            raise VmError(explain(result))
+        for line in result.text.splitlines():
+            metric, policy, number, unit = line.split()
+            rows.append(
+                {
+                    "case": "model",
+                    "driver": driver,
+                    "chip": options.chip,
+                    "cpus": options.cpus,
+                    "policy": policy,
+                    "metric": metric,
+                    "value": float(number),
+                    "unit": unit,
+                }
+            )
+    return rows
+
+
+def model_table(rows: list[dict], _drivers: list[str]) -> str:
+    """One line a figure."""
+    return "\n".join(f"{r['driver']:<5}{r['metric']:<16}{r['policy']:<10}{r['value']:10.0f} {r['unit']}" for r in rows)
+
+
+# What measures, what makes a table of it, and what makes a plot.
+CASES = {
+    "livelock": (livelock, livelock_table, livelock_plot),
+    "model": (model, model_table, None),
+}
 
 
 def main(arguments: list[str]) -> int:
     case = arguments[0] if arguments else ""
-    if case != "livelock" or len(arguments) != 1:
-        raise VmError(f"CASE={case}: must be livelock")
+    if case not in CASES or len(arguments) != 1:
+        raise VmError(f"CASE={case}: must be one of {' '.join(CASES)}")
+    measure, tabulate, plot = CASES[case]
     drivers = (os.environ.get("DRIVER") or "c").split()
     try:
         seeds = [int(word) for word in (os.environ.get("SEEDS") or "1 2 3").split()]
     except ValueError:
         raise VmError(f"SEEDS={os.environ['SEEDS']}: must be numbers") from None
     OUT.mkdir(parents=True, exist_ok=True)
-    rows = livelock(drivers, seeds)
+    rows = measure(drivers, seeds)
     (OUT / f"{case}.json").write_text(json.dumps(rows, indent=1) + "\n")
-    table = livelock_table(rows, drivers)
+    table = tabulate(rows, drivers)
     (OUT / f"{case}.txt").write_text(table + "\n")
-    livelock_plot(rows, drivers, OUT / f"{case}.svg")
+    if plot:
+        plot(rows, drivers, OUT / f"{case}.svg")
     print(table)
-    print(f"\n{OUT / case}.json, .txt, .svg")
+    print(f"\n{OUT / case}.json, .txt{', .svg' if plot else ''}")
     return 0
 
 

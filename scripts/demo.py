@@ -99,7 +99,7 @@ def coalesce() -> str:
     if show.returncode:
         return f"not in this driver ({show.stderr.strip().splitlines()[-1]})"
     run("ethtool", "-C", NETIF, "rx-usecs", "100")
-    shown = re.search(r"^rx-usecs:\s*(\S+)", run("ethtool", "-c", NETIF), re.M)
+    shown = re.search(r"^rx-usecs:\s*(\S+)", run("ethtool", "-c", NETIF), re.MULTILINE)
     return f"rx-usecs {shown.group(1) if shown else '?'} after 100 was set"
 
 

@@ -66,7 +66,8 @@ def main() -> int:
         seen = events(found[name])
         good = seen == wanted
         failed += not good
-        print(f"{'ok' if good else 'not ok'} {name}: {', '.join(seen)}" + ("" if good else f"; wanted {', '.join(wanted)}"))
+        lacking = "" if good else f"; wanted {', '.join(wanted)}"
+        print(f"{'ok' if good else 'not ok'} {name}: {', '.join(seen)}{lacking}")
     return 1 if failed else 0
 
 

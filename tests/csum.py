@@ -71,7 +71,7 @@ def sent(cfg, rx, tx) -> None:
     for ipver, family in FAMILIES.items():
         dest = cfg.remote_addr_v[ipver]
         port = rand_port()
-        sizes = [*range(0, 34), 100, 1001, 1400]
+        sizes = [*range(34), 100, 1001, 1400]
         with cfg.remote_packets() as peer, socket.socket(family, socket.SOCK_DGRAM) as sock:
             for n in sizes:
                 sock.sendto(bytes((n + i) & 0xff for i in range(n)), (dest, port))
@@ -122,7 +122,7 @@ def _snmp(cfg, proto: str, name: str) -> int:
 
 
 def _snmp6(name: str) -> int:
-    return int(re.search(rf"^{name}\s+(\d+)", Path("/proc/net/snmp6").read_text(), re.M)[1])
+    return int(re.search(rf"^{name}\s+(\d+)", Path("/proc/net/snmp6").read_text(), re.MULTILINE)[1])
 
 
 def _udp_errors(cfg) -> int:

@@ -17,8 +17,8 @@ from lib.py import ptp
 from lib.py.events import Deadline
 
 # Eight exchanges a second: the servo needs a dozen to settle.
-OPTIONS = "-2 -H -m -q --logSyncInterval=-3 --logMinDelayReqInterval=-3 --logAnnounceInterval=-2 " \
-          "--tx_timestamp_timeout=200 --step_threshold=0.00002 --summary_interval=-4"
+OPTIONS = ("-2 -H -m -q --logSyncInterval=-3 --logMinDelayReqInterval=-3 --logAnnounceInterval=-2 "
+           "--tx_timestamp_timeout=200 --step_threshold=0.00002 --summary_interval=-4")
 LIMIT_NS = 1000
 STREAK = 8
 
@@ -27,8 +27,8 @@ def _start(cfg, follow: bool, host=None):
     ifname = cfg.ifname if host is None else cfg.remote_ifname
     sockets = tempfile.mkdtemp(prefix="ptp4l-")
     defer(cmd, f"rm -rf {sockets}")
-    line = f"stdbuf -oL ptp4l -i {ifname} {OPTIONS} {'-s' if follow else ''} " \
-           f"--uds_address={sockets}/rw --uds_ro_address={sockets}/ro"
+    line = (f"stdbuf -oL ptp4l -i {ifname} {OPTIONS} {'-s' if follow else ''} "
+            f"--uds_address={sockets}/rw --uds_ro_address={sockets}/ro")
     if host is None:
         proc = subprocess.Popen(line.split(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     else:

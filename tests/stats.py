@@ -104,7 +104,7 @@ def short_frames_padded(cfg) -> None:
         mine.send(frames)
         seen = peer.capture(lambda f: f[12:14] == frames[0][12:14], len(frames), 5)
     ksft_eq(len(seen), len(frames))
-    ksft_eq([f.hex() for f, want in zip(seen, frames) if f != want.ljust(60, b"\0")], [])
+    ksft_eq([f.hex() for f, want in zip(seen, frames, strict=False) if f != want.ljust(60, b"\0")], [])
 
 
 def hardware_counters(cfg) -> None:

@@ -87,26 +87,31 @@ def _configure(cfg, ifname: str) -> None:
     cfg.set_link(True)
 
 
+def _back(cfg) -> None:
+    """The port comes back after a bind, is configured again, and has its link."""
+    _configure(cfg, until(lambda: _port(cfg), 10, "the port is back"))
+    until(cfg.link_up, 15, "link")
+
+
+def _restore(cfg) -> None:
+    if not (cfg.device / "driver").exists():
+        _bind(cfg, "bind")
+    _back(cfg)
+
+
 @ksft_disruptive
 def unbind_bind(cfg) -> None:
     """Twenty times unbound while up and in use, and bound again."""
     cfg.driver_name = (cfg.device / "driver").resolve().name
 
-    def restore():
-        if not (cfg.device / "driver").exists():
-            _bind(cfg, "bind")
-        _configure(cfg, until(lambda: _port(cfg), 10, "the port is back"))
-        until(cfg.link_up, 15, "link")
-
-    defer(restore)
+    defer(_restore, cfg)
     memory = None
     with bkg(f"ping -q -n -i 0.02 -W 1 {cfg.addr_v['4']}", host=cfg.remote):
         for n in range(BINDS):
             _bind(cfg, "unbind")
             ksft_true(_port(cfg) is None, "the port is gone")
             _bind(cfg, "bind")
-            _configure(cfg, until(lambda: _port(cfg), 10, "the port is back"))
-            until(cfg.link_up, 15, "link")
+            _back(cfg)
             cfg.resume()
             if n == 4:
                 memory = _available_kib()
@@ -119,20 +124,13 @@ def unbind_bind_down(cfg) -> None:
     """Unbound and bound while down, which leaves the PHY and the MAC in reset."""
     cfg.driver_name = (cfg.device / "driver").resolve().name
 
-    def restore():
-        if not (cfg.device / "driver").exists():
-            _bind(cfg, "bind")
-        _configure(cfg, until(lambda: _port(cfg), 10, "the port is back"))
-        until(cfg.link_up, 15, "link")
-
-    defer(restore)
+    defer(_restore, cfg)
     for _ in range(BINDS):
         until(lambda: _port(cfg), 10, "the port is back")
         cfg.set_link(False)
         _bind(cfg, "unbind")
         _bind(cfg, "bind")
-    _configure(cfg, until(lambda: _port(cfg), 10, "the port is back"))
-    until(cfg.link_up, 15, "link")
+    _back(cfg)
     cfg.resume()
 
 

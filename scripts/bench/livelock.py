@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """Runs in the guest: a UDP flood at line rate under each receive policy, in virtual time.
 

@@ -60,14 +60,14 @@ class Comparison(unittest.TestCase):
             for n, access in enumerate(seen):
                 if access.kind == "W" and access.reg not in ("PIR", "DBAT"):
                     other = Access("W", access.reg, access.value ^ 0x80)
-                    report = compare(seen[:n] + [other] + seen[n + 1:], steps, s.interludes(chip))
+                    report = compare([*seen[:n], other, *seen[n + 1:]], steps, s.interludes(chip))
                     self.assertIn("parts at", report, f"{access} changed")
 
     def test_additional_access(self):
         for chip, steps in self.each():
             seen = ideal(steps)
             for n in range(len(seen) + 1):
-                report = compare(seen[:n] + [Access("W", "DLR", 1)] + seen[n:], steps,
+                report = compare([*seen[:n], Access("W", "DLR", 1), *seen[n:]], steps,
                                  s.interludes(chip))
                 self.assertIn("parts at", report, f"a write to DLR at {n}")
 

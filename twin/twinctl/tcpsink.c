@@ -63,7 +63,8 @@ int main(int argc, char **argv)
 			err(1, "accept");
 		close(door);
 	}
-	start = now = now_ns();
+	start = now_ns();
+	now = start;
 	end += start;
 	if (order && dprintf(fd, "%s\n", order) < 0)
 		err(1, "send");

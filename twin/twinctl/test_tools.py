@@ -142,6 +142,22 @@ def fields(text):
     return {key: float(value) for key, value in (word.split("=") for word in text.split())}
 
 
+class Mmiotime(unittest.TestCase):
+    def run_it(self, *arguments):
+        with tempfile.NamedTemporaryFile() as memory:
+            memory.write(bytes(0x4000))
+            memory.flush()
+            return run("mmiotime", *arguments, env={"MMIOTIME_MEM": memory.name})
+
+    def test_times_reads(self):
+        done = self.run_it("0x1004", "1000")
+        self.assertRegex(done.stdout, r"^reads=1000 ns=[1-9]\d* ns_each=\d+\n$")
+
+    def test_refuses(self):
+        for arguments in (("0x1002", "1"), ("x", "1"), ("0x1000", "0"), ("0x1000",)):
+            self.assertEqual(self.run_it(*arguments).returncode, 2)
+
+
 class Sockets(unittest.TestCase):
     def test_udpsink(self):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:

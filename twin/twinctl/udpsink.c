@@ -2,14 +2,14 @@
 /*
  * udpsink - counts the datagrams that come to a port
  *
- * With -r it sends the request first, from the same port, to the model peer's flood service. Then it
- * receives for the given time, one datagram a call, and takes at last what has come but was not
+ * With -r it sends the request first, from the same port, to the model peer's flood service. Then
+ * it receives for the given time, one datagram a call, and takes at last what has come but was not
  * fetched yet. It prints one line:
  *
  *   datagrams=N bytes=N window_ns=N mbit=N lost=N late=N first_ns=N last_ns=N
  *
- * mbit is payload per window. The floods of the model number their datagrams: lost says how many are
- * missing below the highest number seen, late how many came out of order or twice. first_ns and
+ * mbit is payload per window. The floods of the model number their datagrams: lost says how many
+ * are missing below the highest number seen, late how many came out of order or twice. first_ns and
  * last_ns are counted from the start of the window.
  */
 #define _GNU_SOURCE
@@ -142,8 +142,8 @@ int main(int argc, char **argv)
 			wait_for(fd, end - now);
 		}
 	}
-	printf("datagrams=%" PRIu64 " bytes=%" PRIu64 " window_ns=%" PRIu64 " mbit=%.1f lost=%" PRIu64
-	       " late=%" PRIu64 " first_ns=%" PRIu64 " last_ns=%" PRIu64 "\n",
+	printf("datagrams=%" PRIu64 " bytes=%" PRIu64 " window_ns=%" PRIu64 " mbit=%.1f"
+	       " lost=%" PRIu64 " late=%" PRIu64 " first_ns=%" PRIu64 " last_ns=%" PRIu64 "\n",
 	       count.datagrams, count.bytes, window, mbit(count.bytes, window),
 	       lost(&count), count.late, count.first, count.last);
 	return 0;

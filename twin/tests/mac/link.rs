@@ -7,8 +7,9 @@ use ravbtwin::chip::{LinkPin, CHIPS, CHIP_GBETH, CHIP_GEN4};
 use ravbtwin::mac::regs::reg;
 
 tests! {
-    management_bus, no_answer, clause_45, short_preamble, link_change_interrupt, link_pin_property,
-    cable, negotiation, speed_must_match, fixed_link, interface_selection, internal_delays, silent_phy, phy_loopback,
+    management_bus, no_answer, clause_45, short_preamble, link_change_interrupt,
+    link_pin_property, cable, negotiation, speed_must_match, fixed_link, interface_selection,
+    internal_delays, silent_phy, phy_loopback,
 }
 
 const MDC: u32 = 1;

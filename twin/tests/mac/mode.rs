@@ -9,8 +9,8 @@ use ravbtwin::mac::regs::reg;
 tests! {
     follows_ccc, takes_its_time, config_waits_for_dma, suspension, config_restarts_queues,
     reset_mode_keeps_the_station, reset_emac_property, wrong_mode_writes_are_lost,
-    impossible_changes, reset_line_wipes, boot_loader_leaves_its_address, cycles, dlr_restarts_a_queue,
-    entries_are_read_early_or_late,
+    impossible_changes, reset_line_wipes, boot_loader_leaves_its_address, cycles,
+    dlr_restarts_a_queue, entries_are_read_early_or_late,
 }
 
 fn follows_ccc() {

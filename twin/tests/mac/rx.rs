@@ -12,10 +12,11 @@ tests! {
     one_slot, ring_wrap, spills_into_following_slots, full_ring_and_recovery,
     not_enough_slots_for_a_frame, truncation_property, filter, gates, length_limit,
     errored_frames, errors_dropped_by_property, counters, two_byte_sum, sum_behind_the_tag,
-    checksum_status, status_straddles_slots, status_without_enables, stamps, stamps_enable_sets_the_step,
-    network_control, network_control_property, rest_of_the_buffer_is_poisoned, write_back_order,
-    slot_without_size, link_and_end_of_set, endless_links, no_memory, descriptor_interrupts, pause,
-    magic_packet, msc_property, unread_frames_do_not_stop_reception,
+    checksum_status, status_straddles_slots, status_without_enables, stamps,
+    stamps_enable_sets_the_step, network_control, network_control_property,
+    rest_of_the_buffer_is_poisoned, write_back_order, slot_without_size, link_and_end_of_set,
+    endless_links, no_memory, descriptor_interrupts, pause, magic_packet, msc_property,
+    unread_frames_do_not_stop_reception,
 }
 
 /// Bytes behind the frame: sum or status.

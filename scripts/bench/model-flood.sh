@@ -1,0 +1,27 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Runs in the guest: 64-byte frames, 29 762 a second (20 Mbit/s of line) and as many as the line takes. What the driver
+# receives of them in a second is printed, for both ways to run NAPI.
+set -e
+
+ip link set dev "$NETIF" up
+until [[ $(< "/sys/class/net/$NETIF/carrier") == 1 ]]; do sleep 0.1; done
+
+received() {
+	echo "$(< "/sys/class/net/$NETIF/statistics/rx_packets")"
+}
+
+for threaded in 0 1; do
+	echo "$threaded" > "/sys/class/net/$NETIF/threaded"
+	for rate in 20M line; do
+		before=$(received)
+		start=${EPOCHREALTIME/./}
+		twinctl flood size=64 for=2s "rate=$rate"
+		sleep 2
+		after=$(received)
+		end=${EPOCHREALTIME/./}
+		echo "rx_$rate threaded=$threaded $(((after - before) * 1000000 / (end - start))) frames/s"
+		twinctl stop
+	done
+done
