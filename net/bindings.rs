@@ -24,4 +24,6 @@ use pin_init::MaybeZeroable;
 
 include!(env!("RNET_BINDINGS"));
 
+// Not inlined: rustdoc would go through all of them.
+#[doc(no_inline)]
 pub use kernel::bindings::*;

@@ -194,6 +194,8 @@ pub(super) struct Private<T: Operations> {
     #[pin]
     pub(super) mdio: Mutex<Option<mdio::Bus>>,
     pub(super) phy: phy::Slot,
+    #[pin]
+    pub(super) clock: ptp::Slot,
     /// How many statistics `ethtool` was told of last. Under the RTNL.
     pub(super) stats_count: Atomic<i32>,
     parent: NonNull<bindings::device>,
@@ -206,7 +208,7 @@ pub(super) struct Private<T: Operations> {
 ///
 /// # Invariants
 ///
-/// - The value is a `struct net_device` allocated by [`alloc`], followed by its private data,
+/// - The value is a `struct net_device` allocated by `alloc`, followed by its private data,
 ///   which is initialised.
 /// - The parent device is bound, and stays so for `'b`, which ends after this device is gone.
 #[repr(C)]
@@ -784,6 +786,16 @@ impl<'b, T: Operations> Setup<'b, T> {
         mdio::register_bitbang(self.device()?)
     }
 
+    /// Registers the device's PTP hardware clock, which must be ready for use.
+    ///
+    /// Fails with [`EOPNOTSUPP`] in kernels that are built without such clocks.
+    pub fn ptp_clock(&mut self) -> Result
+    where
+        T: ptp::Clock,
+    {
+        ptp::register(self.device()?)
+    }
+
     /// Offers the `ethtool` operations of `T`.
     pub fn set_ethtool_ops(&mut self) -> Result
     where
@@ -883,6 +895,7 @@ fn alloc<'b, T: Operations>(
         irqs <- new_mutex!(KVec::new()),
         mdio <- new_mutex!(None),
         phy: phy::Slot::new(),
+        clock <- ptp::Slot::new(),
         stats_count: Atomic::new(0),
         parent: parent_raw,
     }? Error);
@@ -1012,6 +1025,7 @@ impl<T: Operations> Binding<T> {
             work::cancel_all(dev);
             phy::disconnect(dev);
             mdio::unregister(dev);
+            ptp::unregister(dev);
             remove(dev);
             // An interrupt handler or a PHY may have scheduled work until here.
             irq::free_all(dev);

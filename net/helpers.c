@@ -15,6 +15,7 @@
 #include <linux/phy.h>
 #include <linux/pm_runtime.h>
 #include <linux/pm_wakeup.h>
+#include <linux/ptp_clock_kernel.h>
 #include <linux/rtnetlink.h>
 #include <linux/skbuff.h>
 #include <linux/workqueue.h>
@@ -410,6 +411,113 @@ void rnet_skb_tstamp_tx(struct sk_buff *skb, s64 ns)
 	struct skb_shared_hwtstamps stamps = { .hwtstamp = ns_to_ktime(ns) };
 
 	skb_tstamp_tx(skb, &stamps);
+}
+
+/*
+ * Free a packet that was sent, in any context. With bottom halves off it goes to
+ * the CPU's cache, from which the next one is allocated.
+ */
+void rnet_skb_consume(struct sk_buff *skb)
+{
+	napi_consume_skb(skb,
+			 in_softirq() && !in_hardirq() && !irqs_disabled());
+}
+
+struct sk_buff *rnet_skb_get(struct sk_buff *skb)
+{
+	return skb_get(skb);
+}
+
+/* PTP clocks */
+
+int rnet_timespec64_to_ns(const struct timespec64 *ts, s64 *ns)
+{
+	if (ts->tv_sec < 0 || ts->tv_sec >= KTIME_SEC_MAX)
+		return -ERANGE;
+	*ns = timespec64_to_ns(ts);
+	return 0;
+}
+
+void rnet_ns_to_timespec64(s64 ns, struct timespec64 *ts)
+{
+	*ts = ns_to_timespec64(ns);
+}
+
+static int ptp_time_to_ns(const struct ptp_clock_time *time, s64 *ns)
+{
+	const struct timespec64 ts = {
+		.tv_sec = time->sec,
+		.tv_nsec = time->nsec,
+	};
+
+	return rnet_timespec64_to_ns(&ts, ns);
+}
+
+int rnet_ptp_decode(const struct ptp_clock_request *from,
+		    struct rnet_ptp_request *to)
+{
+	int ret;
+
+	switch (from->type) {
+	case PTP_CLK_REQ_EXTTS:
+		to->periodic = false;
+		to->index = from->extts.index;
+		return 0;
+	case PTP_CLK_REQ_PEROUT:
+		to->periodic = true;
+		to->index = from->perout.index;
+		ret = ptp_time_to_ns(&from->perout.start, &to->start);
+		return ret ?: ptp_time_to_ns(&from->perout.period, &to->period);
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+struct ptp_clock *rnet_ptp_clock_register(struct ptp_clock_info *info,
+					  struct device *parent)
+{
+	return ptp_clock_register(info, parent);
+}
+
+void rnet_ptp_clock_unregister(struct ptp_clock *clock)
+{
+	ptp_clock_unregister(clock);
+}
+
+int rnet_ptp_clock_index(struct ptp_clock *clock)
+{
+	return ptp_clock_index(clock);
+}
+
+void rnet_ptp_extts_event(struct ptp_clock *clock, int index, s64 ns)
+{
+	struct ptp_clock_event event = {
+		.type = PTP_CLOCK_EXTTS,
+		.index = index,
+		.timestamp = ns,
+	};
+
+	ptp_clock_event(clock, &event);
+}
+
+void rnet_ptp_read_prets(struct ptp_system_timestamp *sts)
+{
+	ptp_read_system_prets(sts);
+}
+
+void rnet_ptp_read_postts(struct ptp_system_timestamp *sts)
+{
+	ptp_read_system_postts(sts);
+}
+
+u64 rnet_ptp_adjust(u64 base, long scaled_ppm)
+{
+	return adjust_by_scaled_ppm(base, scaled_ppm);
+}
+
+u64 rnet_div64_u64(u64 a, u64 b)
+{
+	return div64_u64(a, b);
 }
 
 /* DMA */

@@ -97,6 +97,31 @@ void rnet_skb_hw_tstamp_begin(struct sk_buff *skb);
 void rnet_skb_tx_timestamp(struct sk_buff *skb);
 void rnet_skb_set_hwtstamp(struct sk_buff *skb, s64 ns);
 void rnet_skb_tstamp_tx(struct sk_buff *skb, s64 ns);
+void rnet_skb_consume(struct sk_buff *skb);
+
+struct sk_buff *rnet_skb_get(struct sk_buff *skb);
+
+/* PTP clocks: requests without their unions */
+struct rnet_ptp_request {
+	s64 start;
+	s64 period;
+	u32 index;
+	bool periodic;
+};
+
+int rnet_ptp_decode(const struct ptp_clock_request *from,
+		    struct rnet_ptp_request *to);
+struct ptp_clock *rnet_ptp_clock_register(struct ptp_clock_info *info,
+					  struct device *parent);
+void rnet_ptp_clock_unregister(struct ptp_clock *clock);
+int rnet_ptp_clock_index(struct ptp_clock *clock);
+void rnet_ptp_extts_event(struct ptp_clock *clock, int index, s64 ns);
+void rnet_ptp_read_prets(struct ptp_system_timestamp *sts);
+void rnet_ptp_read_postts(struct ptp_system_timestamp *sts);
+u64 rnet_ptp_adjust(u64 base, long scaled_ppm);
+u64 rnet_div64_u64(u64 a, u64 b);
+void rnet_ns_to_timespec64(s64 ns, struct timespec64 *ts);
+int rnet_timespec64_to_ns(const struct timespec64 *ts, s64 *ns);
 
 /* DMA */
 dma_addr_t rnet_dma_map_single(struct device *dev, void *va, size_t len,

@@ -457,20 +457,29 @@ impl TxSkb<'_> {
         self.len == 0
     }
 
-    /// Gives the time at which the hardware has sent the packet.
-    pub fn report_hw_tstamp(&self, nsecs: i64) {
+    /// Returns what can report the time at which the hardware has sent the packet, also when the
+    /// packet itself is gone. It was [announced](Skb::begin_hw_tstamp) before.
+    #[inline]
+    pub fn wait_for_stamp(&self) -> StampWaiter {
         // SAFETY: The skb is ours.
-        unsafe { bindings::rnet_skb_tstamp_tx(self.skb.0.as_raw(), nsecs) };
+        let skb = unsafe { bindings::rnet_skb_get(self.skb.0.as_raw()) };
+
+        // INVARIANT: A reference was taken.
+        //
+        // SAFETY: An skb is not null.
+        StampWaiter(unsafe { NonNull::new_unchecked(skb) })
     }
 
-    /// As [`complete`](TxSkb::complete), where there is no poll. Any context.
+    /// As [`complete`](TxSkb::complete), where there is no poll. Any context; fastest with bottom
+    /// halves off, as in `start_xmit`.
+    #[inline]
     pub fn consume(self) -> u32 {
         let Self { mapping, skb, len } = self;
 
         drop(mapping);
         let skb = ManuallyDrop::new(skb).0.as_raw();
         // SAFETY: The skb is ours, and not dropped otherwise.
-        unsafe { bindings::dev_kfree_skb_any_reason(skb, bindings::skb_drop_reason_SKB_CONSUMED) };
+        unsafe { bindings::rnet_skb_consume(skb) };
         len
     }
 
@@ -485,5 +494,38 @@ impl TxSkb<'_> {
         // that we are in, which `cx` proves.
         unsafe { bindings::napi_consume_skb(skb, cx.raw_budget()) };
         len
+    }
+}
+
+/// A sent packet that waits for its hardware time stamp.
+///
+/// It holds the packet, and with it memory of the sender's socket: one whose stamp does not come
+/// must be dropped after some time. Any context.
+///
+/// # Invariants
+///
+/// Owns a reference to an skb.
+pub struct StampWaiter(NonNull<bindings::sk_buff>);
+
+// SAFETY: References may be dropped, and stamps reported, on any CPU.
+unsafe impl Send for StampWaiter {}
+
+impl StampWaiter {
+    /// Reports the stamp, in nanoseconds, to whoever has asked for it.
+    pub fn report(self, nsecs: i64) {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::rnet_skb_tstamp_tx(self.0.as_ptr(), nsecs) };
+    }
+}
+
+impl Drop for StampWaiter {
+    fn drop(&mut self) {
+        // SAFETY: By the type invariant. The packet itself was sent, or is accounted for by `TxSkb`.
+        unsafe {
+            bindings::dev_kfree_skb_any_reason(
+                self.0.as_ptr(),
+                bindings::skb_drop_reason_SKB_CONSUMED,
+            )
+        };
     }
 }

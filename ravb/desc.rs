@@ -31,7 +31,8 @@ use kernel::{
         dma_mb,
         Read,
         Write, //
-    }, //
+    },
+    time::NSEC_PER_SEC, //
 };
 
 /// An address that the device can use: it has 32 bits.
@@ -155,6 +156,34 @@ pub(super) struct Piece {
     pub(super) size: Bounded<u32, 12>,
 }
 
+/// A time stamp of the gPTP timer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Stamp {
+    pub(super) nanoseconds: u32,
+    /// 48 bits.
+    pub(super) seconds: u64,
+}
+
+impl Stamp {
+    /// Makes a stamp of three words, as descriptors and registers have them.
+    #[inline]
+    pub(super) fn from_words(nanoseconds: u32, low: u32, high: u32) -> Self {
+        Self {
+            nanoseconds,
+            seconds: u64::from(high & 0xffff) << 32 | u64::from(low),
+        }
+    }
+
+    /// Returns the time in nanoseconds, as the stack has it: until the year 2262.
+    #[inline]
+    pub(super) fn to_ns(self) -> i64 {
+        // CAST: 48 bits.
+        (self.seconds as i64)
+            .wrapping_mul(NSEC_PER_SEC)
+            .wrapping_add(self.nanoseconds.into())
+    }
+}
+
 /// A table of descriptors with `WORDS` words each, in memory that the DMAC shares.
 pub(super) struct Table<const WORDS: usize> {
     memory: Coherent<[[u32; WORDS]]>,
@@ -163,7 +192,6 @@ pub(super) struct Table<const WORDS: usize> {
 
 /// Receive and transmit descriptors without, receive descriptors with a time stamp.
 pub(super) const NORMAL: usize = 2;
-#[expect(dead_code, reason = "the chips with time stamps are refused")]
 pub(super) const EXTENDED: usize = 5;
 
 impl<const WORDS: usize> Table<WORDS> {
@@ -208,6 +236,24 @@ impl<const WORDS: usize> Table<WORDS> {
         let head: u32 = io_read!(self.view(), [try: index][build: 0]);
 
         Ok(u32::from_le(head).into())
+    }
+
+    /// Reads the time stamp of a received frame, whose head was read and [acquired](Self::acquire).
+    /// There is none in descriptors without.
+    #[inline(always)]
+    pub(super) fn rx_stamp(&self, index: usize) -> Result<Option<Stamp>> {
+        if WORDS < EXTENDED {
+            return Ok(None);
+        }
+        let nanoseconds: u32 = io_read!(self.view(), [try: index][try: 2]);
+        let low: u32 = io_read!(self.view(), [try: index][try: 3]);
+        let high: u32 = io_read!(self.view(), [try: index][try: 4]);
+
+        Ok(Some(Stamp::from_words(
+            u32::from_le(nanoseconds),
+            u32::from_le(low),
+            u32::from_le(high),
+        )))
     }
 
     /// Reads the head of a transmit descriptor.
@@ -327,6 +373,15 @@ mod tests {
                 Err(other) => assert_eq!(other, dt),
             }
         }
+    }
+
+    #[test]
+    fn stamps() {
+        let stamp = Stamp::from_words(999_999_999, 7, 0);
+
+        assert_eq!(stamp.to_ns(), 7_999_999_999);
+        // The upper half of the last word is reserved.
+        assert_eq!(Stamp::from_words(0, 0, 0xffff_0001).seconds, 1u64 << 32);
     }
 
     #[test]

@@ -20,10 +20,7 @@ use super::{
         Table,
         NORMAL, //
     },
-    driver::{
-        Private,
-        Ravb, //
-    },
+    driver::Ravb,
     emac,
     hw_info::{
         Clocking,
@@ -31,6 +28,7 @@ use super::{
         DBAT_RX,
         DBAT_TX, //
     },
+    ptp,
     regs::{
         Mode,
         CCC,
@@ -97,44 +95,52 @@ fn ccc(info: &HwInfo, mode: Mode, suspend: bool) -> CCC {
 }
 
 /// Changes the mode and waits until it is taken. Process context.
-pub(super) fn set_mode(data: &Private<'_>, mode: Mode) -> Result {
-    data.io.write_reg(ccc(data.info, mode, false));
-    wait_mode(data, mode)
+pub(super) fn set_mode(dev: &Device<'_, Ravb>, mode: Mode) -> Result {
+    change_mode(dev, mode, false)
 }
 
-fn wait_mode(data: &Private<'_>, mode: Mode) -> Result {
+fn change_mode(dev: &Device<'_, Ravb>, mode: Mode, suspend: bool) -> Result {
+    let data = dev.data();
+    let data = data.get_ref();
+
+    ptp::before_mode(dev, mode);
+    data.io.write_reg(ccc(data.info, mode, suspend));
     poll_ready(PATIENCE, || {
         (data.io.read(CSR).ops().get() == mode.status()).then_some(())
-    })
+    })?;
+    ptp::after_mode(dev, mode);
+    Ok(())
 }
 
 /// Resets the DMAC, and brings it into the mode in which it waits for the interface to come up.
 /// Process context; nobody may be using MDIO, which needs one of the other modes.
-pub(super) fn reset(data: &Private<'_>) -> Result {
-    set_mode(data, Mode::Reset)?;
-    set_mode(data, Mode::Config)
+pub(super) fn reset(dev: &Device<'_, Ravb>) -> Result {
+    set_mode(dev, Mode::Reset)?;
+    set_mode(dev, Mode::Config)
 }
 
 /// Programs the chip from scratch and starts it: it receives, with interrupts masked. The rings are
 /// in place. Process context.
-pub(super) fn start(data: &Private<'_>, address: MacAddress, tx_checksums: bool) -> Result {
+pub(super) fn start(dev: &Device<'_, Ravb>, address: MacAddress, tx_checksums: bool) -> Result {
+    let data = dev.data();
+    let data = data.get_ref();
     let io = &data.io;
     let info = data.info;
 
     // Having been in CONFIG mode the DMAC begins each queue at its entry of the table.
-    set_mode(data, Mode::Config)?;
+    set_mode(dev, Mode::Config)?;
     io.write_reg(DBAT::from(data.base_table.0.address()));
     io.write_reg(info.rcr);
     if let Some(rtc) = info.rtc {
         io.write_reg(rtc);
     }
     io.write_reg(info.tgc);
-    io.write_reg(TCCR::zeroed());
+    io.write_reg(info.tccr());
     data.irq.reset(data);
     emac::configure(data, address, tx_checksums)?;
     data.mac_counters.lock().start(data);
 
-    set_mode(data, Mode::Operation)?;
+    set_mode(dev, Mode::Operation)?;
     emac::start(data);
     Ok(())
 }
@@ -148,18 +154,21 @@ pub(super) fn stop(dev: &Device<'_, Ravb>) {
 
     data.mac_counters.lock().stop(data);
 
-    if let Err(what) = stop_orderly(data) {
+    if let Err(what) = stop_orderly(dev) {
         emac::stop(data);
-        if set_mode(data, Mode::Reset).is_ok() {
+        if set_mode(dev, Mode::Reset).is_ok() {
             dev_warn!(dev, "{what} was not finished in time, DMAC reset\n");
         } else {
             hard_reset(dev, what);
         }
     }
+    ptp::forget_stamps(dev);
 }
 
 /// Lets the DMAC finish what it is doing. Returns what it did not finish.
-fn stop_orderly(data: &Private<'_>) -> Result<(), &'static str> {
+fn stop_orderly(dev: &Device<'_, Ravb>) -> Result<(), &'static str> {
+    let data = dev.data();
+    let data = data.get_ref();
     let io = &data.io;
 
     // Everything was sent...
@@ -178,8 +187,7 @@ fn stop_orderly(data: &Private<'_>) -> Result<(), &'static str> {
     io.write_reg(ccc(data.info, Mode::Operation, true));
     poll_ready(PATIENCE, || io.read(CSR).dts().then_some(())).map_err(|_| "data transfer")?;
 
-    io.write_reg(ccc(data.info, Mode::Config, true));
-    wait_mode(data, Mode::Config).map_err(|_| "the change to CONFIG mode")
+    change_mode(dev, Mode::Config, true).map_err(|_| "the change to CONFIG mode")
 }
 
 /// Resets the chip by its reset line, when it does not react to anything else.

@@ -40,12 +40,17 @@ use super::{
         RingSizes,
         BE,
         MAX_QUEUES,
-        MIN_MTU, //
+        MIN_MTU,
+        NC, //
     },
     irq,
     link,
     mdio,
     poll,
+    ptp::{
+        self,
+        Ptp, //
+    },
     queue::{
         self,
         NapiState, //
@@ -68,12 +73,14 @@ use super::{
 };
 use crate::net::{
     self,
+    extack::ExtAck,
     irq::{
         Flags,
         Return, //
     },
     phy,
     pm,
+    ptp::HwTstampConfig,
     reset,
     stats::{
         Counter,
@@ -160,6 +167,8 @@ pub(crate) struct Private<'b> {
     pub(super) base_table: BaseTable,
     #[pin]
     pub(super) irq: irq::Interrupts,
+    #[pin]
+    pub(super) ptp: Ptp,
     #[pin]
     pub(super) emac: emac::SettingsLock,
     #[pin]
@@ -269,12 +278,10 @@ impl Ravb {
         let data = dev.data();
         let data = data.get_ref();
 
-        data.irq.power_off();
-        dev.irqs().synchronize();
         emac::power_off(data);
         queue::remove(dev, rtnl);
         // MDIO goes on working.
-        if dmac::set_mode(data, Mode::Config).is_err() {
+        if dmac::set_mode(dev, Mode::Config).is_err() {
             dev_err!(dev, "CONFIG mode was not reached in time\n");
         }
     }
@@ -287,7 +294,7 @@ impl net::Operations for Ravb {
     type NapiState<'b> = NapiState<'b>;
     type Line = Line;
 
-    const WORK: &'static [WorkFn<Self>] = &[recover::work];
+    const WORK: &'static [WorkFn<Self>] = &[recover::work, ptp::output_work, ptp::expire];
 
     fn open(dev: &Device<'_, Self>, rtnl: &Rtnl) -> Result {
         Self::up(dev, rtnl)
@@ -307,6 +314,15 @@ impl net::Operations for Ravb {
 
     fn interrupt(dev: &Device<'_, Self>, line: Line) -> Return {
         irq::interrupt(dev, line)
+    }
+
+    fn select_queue(_dev: &Device<'_, Self>, skb: &Skb) -> u16 {
+        // The queue that has hardware time stamps.
+        if skb.wants_hw_tstamp() {
+            NC as u16
+        } else {
+            BE as u16
+        }
     }
 
     fn get_stats64(dev: &Device<'_, Self>, stats: &mut LinkStats64) {
@@ -333,6 +349,19 @@ impl net::Operations for Ravb {
 
     fn tx_timeout(dev: &Device<'_, Self>, queue: u32) {
         recover::tx_timeout(dev, queue);
+    }
+
+    fn hwtstamp_get(dev: &Device<'_, Self>, rtnl: &Rtnl) -> Result<HwTstampConfig> {
+        ptp::config(dev, rtnl)
+    }
+
+    fn hwtstamp_set(
+        dev: &Device<'_, Self>,
+        config: HwTstampConfig,
+        _extack: &ExtAck<'_>,
+        rtnl: &Rtnl,
+    ) -> Result<HwTstampConfig> {
+        ptp::set_config(dev, config, rtnl)
     }
 
     fn adjust_link(dev: &Device<'_, Self>, link: &phy::Link<'_>) {
@@ -380,6 +409,7 @@ impl net::platform::Driver for Ravb {
             .ok_or(ENODEV)
             .and_then(|request| request.iomap_sized::<WINDOW>())
             .map_err(|e| fail(e, "no registers"))?;
+        let ptp = Ptp::new(info, ptp::nominal_increment(parent, info)?)?;
         let base_table = BaseTable::new(parent, info)?;
         let queues = info.queues as u32;
         let [sizes, ..] = info.policy.rings;
@@ -398,6 +428,7 @@ impl net::platform::Driver for Ravb {
                 refclk,
                 base_table,
                 irq <- irq::Interrupts::new(),
+                ptp <- ptp,
                 mac_counters <- kernel::new_spinlock_irq!(MacCounters::default()),
                 stats: Default::default(),
                 rx_fifo_errors: Counter::new(),
@@ -414,12 +445,12 @@ impl net::platform::Driver for Ravb {
             .runtime_pm(AUTOSUSPEND_MS)
             .map_err(|e| fail(e, "cannot be powered up"))?;
 
-        let data = setup.device()?.data();
+        let dev = setup.device()?;
 
         // Whatever was there before (a boot loader, another kernel).
-        dmac::reset(data.get_ref()).map_err(|e| fail(e, "CONFIG mode was not reached in time"))?;
+        dmac::reset(dev).map_err(|e| fail(e, "CONFIG mode was not reached in time"))?;
 
-        let address = mac_address(parent, data.get_ref())?;
+        let address = mac_address(parent, dev.data().get_ref())?;
 
         if address.is_none() {
             dev_warn!(parent, "no valid MAC address, using a random one\n");
@@ -432,6 +463,13 @@ impl net::platform::Driver for Ravb {
         setup.set_features(features.active, features.active, features.vlan)?;
         setup.set_ethtool_ops()?;
         setup.set_queue_stats()?;
+        if info.has_clock() {
+            match setup.ptp_clock() {
+                // Packets are sent and received without clock, too.
+                Err(EOPNOTSUPP) => (),
+                result => result.map_err(|e| fail(e, "no PTP clock"))?,
+            }
+        }
         coalesce::set_defaults(setup, info)?;
         request_irqs(pdev, setup, info).map_err(|e| fail(e, "no interrupt"))?;
         setup.mdio_bitbang().map_err(|e| fail(e, "no MDIO bus"))?;
@@ -455,7 +493,7 @@ impl net::platform::Driver for Ravb {
         // Not powered if the probe has failed at that.
         if dev.pm().is_active() {
             // Nothing is running: it would be strange if this failed, and the reset line comes next.
-            let _ = dmac::set_mode(dev.data().get_ref(), Mode::Reset);
+            let _ = dmac::set_mode(dev, Mode::Reset);
         }
     }
 

@@ -16,19 +16,21 @@ use super::{
         MIN_RING, //
     },
     queue,
-    stats::{
-        self,
-        PRIVATE_STATS, //
-    }, //
+    stats, //
 };
 use crate::net::{
     ethtool::{
+        HwTsInfo,
         Names,
         Operations,
         Rings,
         TsInfo, //
     },
     extack::ExtAck,
+    ptp::{
+        RxFilter,
+        TxType, //
+    },
     Device,
     Rtnl, //
 };
@@ -48,8 +50,10 @@ impl Operations for Ravb {
     }
 
     fn stats_names(dev: &Device<'_, Self>, names: &mut Names<'_>) {
-        for queue in 0..dev.data().info.queues {
-            for stat in PRIVATE_STATS {
+        let info = dev.data().info;
+
+        for queue in 0..info.queues {
+            for stat in stats::private_stats(info) {
                 names.push(fmt!("{}_queue_{queue}_{}", stat.direction, stat.name));
             }
         }
@@ -57,11 +61,12 @@ impl Operations for Ravb {
 
     fn stats(dev: &Device<'_, Self>, values: &mut [u64]) {
         let data = dev.data();
+        let private = stats::private_stats(data.info);
         let all = data
             .get_ref()
             .all_queue_stats()
             .iter()
-            .flat_map(|queue| PRIVATE_STATS.iter().map(|stat| (stat.value)(queue)));
+            .flat_map(|queue| private.clone().map(|stat| (stat.value)(queue)));
 
         for (to, value) in values.iter_mut().zip(all) {
             *to = value;
@@ -113,10 +118,16 @@ impl Operations for Ravb {
         Ok(())
     }
 
-    fn ts_info(_dev: &Device<'_, Self>, _rtnl: &Rtnl) -> TsInfo {
+    fn ts_info(dev: &Device<'_, Self>, _rtnl: &Rtnl) -> TsInfo {
         TsInfo {
             tx_software: true,
-            hardware: None,
+            hardware: dev.data().info.has_clock().then(|| HwTsInfo {
+                phc_index: dev.clock_index(),
+                tx_types: TxType::Off.bit() | TxType::On.bit(),
+                rx_filters: RxFilter::None.bit()
+                    | RxFilter::PtpV2L2Event.bit()
+                    | RxFilter::All.bit(),
+            }),
         }
     }
 }

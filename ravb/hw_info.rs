@@ -11,8 +11,10 @@
 use kernel::prelude::*;
 
 use super::regs::{
+    Mode,
     RCR,
     RTC,
+    TCCR,
     TGC, //
 };
 use crate::net::page_pool::SKB_OVERHEAD;
@@ -86,6 +88,17 @@ pub(crate) enum Clocking {
     OperationOwnClock,
     /// In CONFIG mode as well (CCC.GAC), by the peripheral clock.
     Config,
+}
+
+impl Clocking {
+    /// Returns whether the timer runs in a mode.
+    pub(super) const fn runs_in(self, mode: Mode) -> bool {
+        match self {
+            Clocking::None => false,
+            Clocking::Operation | Clocking::OperationOwnClock => matches!(mode, Mode::Operation),
+            Clocking::Config => matches!(mode, Mode::Config | Mode::Operation),
+        }
+    }
 }
 
 /// What an interrupt line reports.
@@ -239,6 +252,16 @@ impl HwInfo {
         }
     }
 
+    /// Whether there is a gPTP timer, and with it time stamps.
+    pub(super) const fn has_clock(&self) -> bool {
+        !matches!(self.clocking, Clocking::None)
+    }
+
+    /// What TCCR always has.
+    pub(super) fn tccr(&self) -> TCCR {
+        TCCR::zeroed().with_tfen(self.has_clock())
+    }
+
     /// A bit for each queue.
     pub(super) const fn queue_mask(&self) -> u32 {
         (1 << self.queues) - 1
@@ -276,7 +299,7 @@ const fn checked(info: HwInfo) -> HwInfo {
     }
 
     // Extended descriptors are there for the time stamps, and so is the second queue.
-    let stamps = !matches!(info.clocking, Clocking::None);
+    let stamps = info.has_clock();
 
     assert!(stamps == matches!(info.rx_format, RxFormat::Extended));
     assert!(stamps == (info.queues == MAX_QUEUES));
@@ -370,7 +393,7 @@ pub(super) const fn line(name: &'static CStr, label: &'static CStr, line: Line) 
 /// R-Car Gen2, RZ/G1.
 pub(crate) const GEN2: HwInfo = checked(HwInfo {
     name: "R-Car Gen2 EtherAVB",
-    complete: false,
+    complete: true,
     queues: 2,
     dbat_entries: 22,
     rx_format: RxFormat::Extended,
@@ -396,7 +419,7 @@ pub(crate) const GEN2: HwInfo = checked(HwInfo {
 /// R-Car Gen3, RZ/G2H, M, N, E.
 pub(crate) const GEN3: HwInfo = checked(HwInfo {
     name: "R-Car Gen3 EtherAVB",
-    complete: false,
+    complete: true,
     queues: 2,
     dbat_entries: 22,
     rx_format: RxFormat::Extended,
@@ -422,7 +445,7 @@ pub(crate) const GEN3: HwInfo = checked(HwInfo {
 /// R-Car Gen4.
 pub(crate) const GEN4: HwInfo = checked(HwInfo {
     name: "R-Car Gen4 EtherAVB",
-    complete: false,
+    complete: true,
     queues: 2,
     dbat_entries: 22,
     rx_format: RxFormat::Extended,
@@ -448,7 +471,7 @@ pub(crate) const GEN4: HwInfo = checked(HwInfo {
 /// RZ/V2M.
 pub(crate) const RZV2M: HwInfo = checked(HwInfo {
     name: "RZ/V2M EtherAVB",
-    complete: false,
+    complete: true,
     queues: 2,
     dbat_entries: 22,
     rx_format: RxFormat::Extended,

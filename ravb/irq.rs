@@ -3,10 +3,10 @@
 //! Interrupts: which are enabled, and what happens when one comes.
 //!
 //! What is enabled is kept in [`Masks`], under a lock, and registers are written from there, never
-//! read. A queue's interrupts are enabled if the queue is open, and nobody is polling it. The rules:
+//! read. A queue's interrupts are enabled if the queue is open and nobody is polling it. The rules:
 //!
 //! - The handler masks a queue before it schedules NAPI, whether that succeeds or not. If it does
-//!   not, NAPI is running, and will unmask when it is done; or it is disabled, and the queue closed.
+//!   not, NAPI is running, and will unmask when it is done; or it is disabled, the queue closed.
 //! - The poll function unmasks when NAPI is released, unless the queue was closed meanwhile.
 //! - What is enabled is also cleared: queue status by the poll function, before its last look at
 //!   the rings; the rest by the handler.
@@ -47,6 +47,7 @@ use super::{
         Masking,
         BE, //
     },
+    ptp,
     regs::{
         ClearByZero,
         CIE,
@@ -81,6 +82,8 @@ pub(super) struct Masks {
     open: u32,
     rx: u32,
     tx: u32,
+    /// Whether time stamps of sent packets are reported.
+    stamps: bool,
 }
 
 /// The interrupts of a device.
@@ -107,7 +110,11 @@ impl Masks {
     /// Writes what is enabled to the control registers, which have no other use.
     fn write_control(&self, io: &Window<'_>) {
         io.write_reg(RIC0::zeroed().with_fre(rx_bits(self.rx)));
-        io.write_reg(TIC::zeroed().with_fte(tx_bits(self.tx)));
+        io.write_reg(
+            TIC::zeroed()
+                .with_fte(tx_bits(self.tx))
+                .with_tfue(self.stamps),
+        );
     }
 
     /// Masks queues.
@@ -186,9 +193,12 @@ impl Interrupts {
         let info = data.info;
         let mut masks = self.masks.lock();
 
-        self.live.store(true, Release);
         masks.open = info.queue_mask();
+        masks.stamps = info.has_clock();
         self.set_errors(data, true);
+        if masks.stamps {
+            masks.write_control(&data.io);
+        }
         masks.enable(&data.io, info, info.queue_mask(), info.queue_mask());
     }
 
@@ -202,6 +212,11 @@ impl Interrupts {
         // Not by way of the disable registers: this masks whatever may be enabled.
         masks.write_control(&data.io);
         self.set_errors(data, false);
+    }
+
+    /// The registers are accessible.
+    pub(super) fn power_on(&self) {
+        self.live.store(true, Release);
     }
 
     /// The registers will not be accessible. To be followed by a wait for the handlers.
@@ -357,8 +372,16 @@ fn summary(dev: &Device<'_, Ravb>, line: Line) -> Return {
         }
         result = Return::Handled;
     }
+    if status.tfus() {
+        ptp::stamps(dev);
+        result = Return::Handled;
+    }
     if status.es() {
         errors(dev);
+        result = Return::Handled;
+    }
+    if status.cgis() {
+        ptp::interrupt(dev);
         result = Return::Handled;
     }
     if line == Line::All && status.ms() {

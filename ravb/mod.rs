@@ -13,6 +13,7 @@
 //! | `queue` | the life of the queues: the one way to rest and back |
 //! | `dmac`, `emac` | modes, start and stop; the MAC's settings and the checksum engine |
 //! | `link`, `mdio` | the PHY |
+//! | `ptp` | the clock, time stamps |
 //! | `coalesce`, `ethtool`, `stats` | what users see and set |
 //! | `pm`, `recover` | power management, stuck queues |
 
@@ -28,6 +29,7 @@ mod link;
 mod mdio;
 mod pm;
 mod poll;
+mod ptp;
 mod queue;
 mod recover;
 mod regs;

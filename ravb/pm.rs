@@ -13,7 +13,8 @@ use kernel::prelude::*;
 
 use super::{
     dmac,
-    driver::Ravb, //
+    driver::Ravb,
+    ptp, //
 };
 use crate::net::{
     Device,
@@ -22,13 +23,23 @@ use crate::net::{
 
 /// See [`crate::net::platform::Driver::runtime_suspend`].
 pub(super) fn runtime_suspend(dev: &Device<'_, Ravb>) -> Result {
-    dev.data().refclk.disable_unprepare();
+    let data = dev.data();
+
+    ptp::power_off(dev);
+    data.irq.power_off();
+    dev.irqs().synchronize();
+    data.refclk.disable_unprepare();
     Ok(())
 }
 
 /// See [`crate::net::platform::Driver::runtime_resume`].
 pub(super) fn runtime_resume(dev: &Device<'_, Ravb>) -> Result {
-    dev.data().refclk.prepare_enable()
+    let data = dev.data();
+
+    data.refclk.prepare_enable()?;
+    data.irq.power_on();
+    ptp::power_on(dev);
+    Ok(())
 }
 
 /// See [`crate::net::platform::Driver::suspend`].
@@ -62,7 +73,7 @@ pub(super) fn resume(dev: &Device<'_, Ravb>, rtnl: &Rtnl) -> Result {
 fn restart(dev: &Device<'_, Ravb>, rtnl: &Rtnl) -> Result {
     let _active = dev.pm().resume()?;
 
-    dmac::reset(dev.data().get_ref())?;
+    dmac::reset(dev)?;
     if dev.running() {
         Ravb::up(dev, rtnl)?;
     }

@@ -12,6 +12,7 @@
 
 use super::{
     driver::Ravb,
+    rx::Wanted,
     stats::RxCounts, //
 };
 use crate::net::{
@@ -46,9 +47,12 @@ pub(super) fn poll<'b>(dev: &Device<'b, Ravb>, mut poll: Poll<'_, 'b, Ravb>) -> 
     let (mut work, mut starving) = (0, false);
 
     if let Some(rx) = &mut state.rx {
-        let use_checksum = dev.features().contains(Features::RXCSUM);
+        let wanted = Wanted {
+            checksum: dev.features().contains(Features::RXCSUM),
+            stamps: data.ptp.stamped(),
+        };
 
-        work = rx.receive(dev, &cx, use_checksum, &mut counts);
+        work = rx.receive(dev, &cx, wanted, &mut counts);
 
         let filled = rx.refill(&cx.owner());
 

@@ -24,7 +24,6 @@ use kernel::{
 };
 
 use super::{
-    desc::NORMAL,
     dmac,
     driver::Ravb,
     emac,
@@ -46,7 +45,7 @@ use crate::net::{
 /// The state of a queue that belongs to its NAPI instance.
 #[derive(Default)]
 pub(crate) struct NapiState<'b> {
-    pub(super) rx: Option<RxRing<NORMAL>>,
+    pub(super) rx: Option<RxRing>,
     pub(super) tx: Option<Arc<tx::TxRing<'b>>>,
 }
 
@@ -182,7 +181,7 @@ pub(super) fn resume(dev: &Device<'_, Ravb>, features: Features, rtnl: &Rtnl) ->
         }
     }
 
-    dmac::start(data, dev.mac_address(rtnl), checksums).inspect_err(|e| {
+    dmac::start(dev, dev.mac_address(rtnl), checksums).inspect_err(|e| {
         dev_err!(dev, "{}: cannot be started: {e:?}\n", dev.name());
         dmac::stop(dev);
     })?;

@@ -14,15 +14,24 @@
 //! | DBAT | descriptor base address table |
 //! | APSR | AVB-DMAC product specific register: RGMII delays (RDM, TDM), MII selection |
 //! | RCR, RTC, TGC | reception configuration, reception truncation, transmission configuration |
-//! | EFFS, ENCF, ESF, ETS0, RFCL | deliver frames with errors, network control filtering, stream filtering, time stamps in queue 0, reception FIFO critical level |
-//! | TCCR | transmission configuration control: start requests (TSRQ), time stamp FIFO (TFEN, TFR) |
+//! | EFFS, ENCF, ESF | deliver frames with errors, network control filtering, stream filtering |
+//! | ETS0, RFCL | time stamps in queue 0, reception FIFO critical level |
+//! | TCCR | transmission configuration control: start requests (TSRQ), stamp FIFO (TFEN, TFR) |
 //! | EIS | error interrupt status |
-//! | RIC0, RIS0, RIE0, RID0 | reception interrupts: control, status, enable, disable; frame received (FRF) |
+//! | RIC0, RIS0, RIE0, RID0 | reception interrupts: control, status, enable, disable |
+//! | FRF | frame received |
 //! | RIC1, RIS1 | the same for the FIFO warning level |
 //! | RIC2, RIS2 | the same for queue full (QFF) and FIFO full (RFFF) |
-//! | TIC, TIS, TIE, TID | transmission interrupts; frame transmitted (FTF), time stamp FIFO updated (TFUF) |
+//! | TIC, TIS, TIE, TID | transmission interrupts |
+//! | FTF, TFUF | frame transmitted, time stamp FIFO updated |
+//! | TSR, TFA0-2 | transmission status: stamps in the FIFO (TFFL); the oldest of them |
 //! | ISS | interrupt summary status |
 //! | CIE, DIL | common interrupt enable, descriptor interrupt line |
+//! | GCCR | gPTP control: what to read (TCSS), requests to load an offset (LTO), an increment (LTI) |
+//! | TCR, LPTC, LMTT | ... to reset or read the timer, to load a time for output, a transit time |
+//! | GTI, GTO0-2 | gPTP timer increment, in nanoseconds a tick with 20 binary digits; offset |
+//! | GCT0-2, GCPT | the time that was read; the time of an edge at the input |
+//! | GPTC, GIC, GIS | time for output; gPTP interrupts: edge at the input (PTC), output (PTM) |
 //! | ECMR, ECSR, ECSIPR | E-MAC mode, status, status interrupt permission |
 //! | RFLR | receive frame length limit |
 //! | PIR, PSR | PHY interface (the two wires of MDIO), PHY status (the link pin) |
@@ -142,6 +151,23 @@ register! {
         3:0 tsrq;
     }
 
+    pub(super) TSR(u32) @ 0x308 {
+        10:8 tffl;
+    }
+
+    pub(super) TFA0(u32) @ 0x310 {
+        31:0 nanoseconds;
+    }
+
+    pub(super) TFA1(u32) @ 0x314 {
+        31:0 seconds;
+    }
+
+    pub(super) TFA2(u32) @ 0x318 {
+        25:16 tag;
+        15:0 seconds;
+    }
+
     pub(super) EIS(u32) @ 0x35c {
         16:16 qfs => bool;
         10:0 other;
@@ -192,6 +218,61 @@ register! {
         17:17 cl0m => bool;
         8:8 ctie => bool;
         0:0 crie => bool;
+    }
+
+    pub(super) GCCR(u32) @ 0x390 {
+        9:8 tcss;
+        5:5 lmtt => bool;
+        4:4 lptc => bool;
+        3:3 lti => bool;
+        2:2 lto => bool;
+        1:0 tcr;
+    }
+
+    pub(super) GPTC(u32) @ 0x398 {
+        31:0 time;
+    }
+
+    pub(super) GTI(u32) @ 0x39c {
+        27:0 tiv;
+    }
+
+    pub(super) GTO0(u32) @ 0x3a0 {
+        31:0 nanoseconds;
+    }
+
+    pub(super) GTO1(u32) @ 0x3a4 {
+        31:0 seconds;
+    }
+
+    pub(super) GTO2(u32) @ 0x3a8 {
+        15:0 seconds;
+    }
+
+    pub(super) GIC(u32) @ 0x3ac {
+        2:2 ptme => bool;
+        0:0 ptce => bool;
+    }
+
+    pub(super) GIS(u32) @ 0x3b0 {
+        2:2 ptmf => bool;
+        0:0 ptcf => bool;
+    }
+
+    pub(super) GCPT(u32) @ 0x3b4 {
+        31:0 time;
+    }
+
+    pub(super) GCT0(u32) @ 0x3b8 {
+        31:0 nanoseconds;
+    }
+
+    pub(super) GCT1(u32) @ 0x3bc {
+        31:0 seconds;
+    }
+
+    pub(super) GCT2(u32) @ 0x3c0 {
+        15:0 seconds;
     }
 
     pub(super) DIL(u32) @ 0x440 {
@@ -352,6 +433,11 @@ impl ClearByZero for RIS2 {
 impl ClearByZero for TIS {
     // The unnamed ones are not reserved, hence kept.
     const FLAGS: u32 = 0x000f_0f0f;
+}
+
+impl ClearByZero for GIS {
+    // All that is not reserved.
+    const FLAGS: u32 = 0xffff_03ff;
 }
 
 impl ECSR {

@@ -12,10 +12,7 @@ use kernel::{
 };
 
 use super::{
-    desc::{
-        BusAddress,
-        NORMAL, //
-    },
+    desc::BusAddress,
     driver::Ravb,
     hw_info::RingSizes,
     rx::RxRing,
@@ -56,7 +53,7 @@ impl Cursor {
 
 /// The rings of a queue, before they are divided.
 pub(super) struct Rings<'b> {
-    pub(super) rx: RxRing<NORMAL>,
+    pub(super) rx: RxRing,
     pub(super) sender: tx::Sender<'b>,
     pub(super) tx: Arc<tx::TxRing<'b>>,
 }

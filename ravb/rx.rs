@@ -8,7 +8,7 @@
 //! the chip appends to a frame is at its end wherever the slots' borders are.
 //!
 //! A slot is never given back as it was: it is filled with a buffer, and its descriptor written
-//! anew, by `refill` only. Frames that are no good end in [`RxRing::discard`], whatever is wrong
+//! anew, by `refill` only. Frames that are no good end in [`Ring::discard`], whatever is wrong
 //! with them.
 
 use kernel::{
@@ -22,16 +22,20 @@ use super::{
         Kind,
         Piece,
         RxHead,
-        Table, //
+        Table,
+        EXTENDED,
+        NORMAL, //
     },
     driver::Ravb,
     hw_info::{
         Checksum,
         HwInfo,
+        RxFormat,
         ETH_HLEN,
         MAX_PARTS,
         RX_HEADROOM, //
     },
+    ptp::Stamped,
     ring::Cursor,
     stats::RxCounts, //
 };
@@ -153,8 +157,19 @@ impl Parts {
             // CAST: No more than the length was, which is a `u32`.
             buffer.truncate(kept as u32);
         }
-        verdict(info.checksum, &trailer)
+        let len = trailer.len().min(info.rx_trailer() as usize);
+
+        verdict(info.checksum, trailer.get(..len).unwrap_or_default())
     }
+}
+
+/// What the stack wants to know of received frames.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted {
+    /// Whether their checksums are right.
+    pub(super) checksum: bool,
+    /// When they came, and of which.
+    pub(super) stamps: Stamped,
 }
 
 /// What the chip has found out about the checksums of a frame.
@@ -163,6 +178,8 @@ enum Verdict {
     Good,
     Bad,
     Unknown,
+    /// The sum of everything behind the Ethernet header, in network order.
+    Sum(u16),
 }
 
 /// Reads the verdict at the end of a frame.
@@ -171,15 +188,16 @@ enum Verdict {
 /// TCP, UDP and ICMP. The sum is the stack's to judge.
 #[inline]
 fn verdict(checksum: Checksum, frame: &[u8]) -> Verdict {
-    let (Checksum::Engine, Some(&[low, high])) = (checksum, frame.last_chunk::<2>()) else {
+    let Some(&bytes) = frame.last_chunk::<2>() else {
         return Verdict::Unknown;
     };
 
-    match u16::from_le_bytes([low, high]) {
-        0 => Verdict::Good,
+    match (checksum, u16::from_le_bytes(bytes)) {
+        (Checksum::Engine, 0) => Verdict::Good,
         // Nothing that the engine knows.
-        0xffff => Verdict::Unknown,
-        _ => Verdict::Bad,
+        (Checksum::Engine, 0xffff) => Verdict::Unknown,
+        (Checksum::Engine, _) => Verdict::Bad,
+        (Checksum::Sum, _) => Verdict::Sum(u16::from_ne_bytes(bytes)),
     }
 }
 
@@ -205,8 +223,82 @@ enum Fault {
     Memory,
 }
 
-/// The receive ring of a queue, for descriptors of so many words.
-pub(super) struct RxRing<const WORDS: usize> {
+/// The receive ring of a queue, in the format that the chip has.
+pub(super) enum RxRing {
+    Normal(Ring<NORMAL>),
+    Extended(Ring<EXTENDED>),
+}
+
+/// Does the same with a ring of either format.
+macro_rules! in_either_format {
+    ($ring:expr, $inner:ident => $what:expr) => {
+        match $ring {
+            RxRing::Normal($inner) => $what,
+            RxRing::Extended($inner) => $what,
+        }
+    };
+}
+
+impl RxRing {
+    /// Allocates a ring, with all its buffers. Process context.
+    pub(super) fn new(
+        dev: &Device<'_, Ravb>,
+        owner: &Owner<'_>,
+        queue: usize,
+        len: u32,
+    ) -> Result<Self> {
+        Ok(match dev.data().info.rx_format {
+            RxFormat::Normal => RxRing::Normal(Ring::new(dev, owner, queue, len)?),
+            RxFormat::Extended => RxRing::Extended(Ring::new(dev, owner, queue, len)?),
+        })
+    }
+
+    /// Returns where the DMAC finds the ring.
+    pub(super) fn address(&self) -> BusAddress {
+        in_either_format!(self, ring => ring.table.address())
+    }
+
+    /// Makes the ring as new: what was received and not delivered is forgotten, and all slots are
+    /// given to the DMAC again, which must be stopped and will begin at the first. Returns their
+    /// number.
+    pub(super) fn rewind(&mut self, owner: &Owner<'_>) -> u32 {
+        in_either_format!(self, ring => ring.rewind(owner))
+    }
+
+    /// Gives slots to the DMAC, as many as there is memory for. Returns their number.
+    #[inline]
+    pub(super) fn refill(&mut self, owner: &Owner<'_>) -> u32 {
+        in_either_format!(self, ring => ring.refill(owner))
+    }
+
+    /// Returns whether memory has run out so far that a long frame may find no room. The DMAC
+    /// might never report a frame again, so somebody has to call [`refill`](Self::refill) soon.
+    #[inline]
+    pub(super) fn is_starving(&self) -> bool {
+        in_either_format!(self, ring => ring.is_starving())
+    }
+
+    /// Returns whether there is something to receive.
+    #[inline]
+    pub(super) fn is_ready(&self) -> bool {
+        in_either_format!(self, ring => ring.is_ready())
+    }
+
+    /// Receives frames, as many as `cx` allows. Returns their number.
+    #[inline]
+    pub(super) fn receive(
+        &mut self,
+        dev: &Device<'_, Ravb>,
+        cx: &RxContext<'_>,
+        wanted: Wanted,
+        counts: &mut RxCounts,
+    ) -> u32 {
+        in_either_format!(self, ring => ring.receive(dev, cx, wanted, counts))
+    }
+}
+
+/// A receive ring whose descriptors have so many words.
+pub(super) struct Ring<const WORDS: usize> {
     table: Table<WORDS>,
     // Dropped before their pool.
     buffers: KVVec<Option<DeviceBuf>>,
@@ -225,9 +317,8 @@ pub(super) struct RxRing<const WORDS: usize> {
     buffer_size: u32,
 }
 
-impl<const WORDS: usize> RxRing<WORDS> {
-    /// Allocates a ring, with all its buffers. Process context.
-    pub(super) fn new(
+impl<const WORDS: usize> Ring<WORDS> {
+    fn new(
         dev: &Device<'_, Ravb>,
         owner: &Owner<'_>,
         queue: usize,
@@ -264,15 +355,7 @@ impl<const WORDS: usize> RxRing<WORDS> {
         Ok(ring)
     }
 
-    /// Returns where the DMAC finds the ring.
-    pub(super) fn address(&self) -> BusAddress {
-        self.table.address()
-    }
-
-    /// Makes the ring as new: what was received and not delivered is forgotten, and all slots are
-    /// given to the DMAC again, which must be stopped and will begin at the first. Returns their
-    /// number.
-    pub(super) fn rewind(&mut self, owner: &Owner<'_>) -> u32 {
+    fn rewind(&mut self, owner: &Owner<'_>) -> u32 {
         self.parts = Parts::default();
         self.place = Place::Between;
         self.head = Cursor::first(self.len);
@@ -281,8 +364,7 @@ impl<const WORDS: usize> RxRing<WORDS> {
         self.refill(owner)
     }
 
-    /// Gives slots to the DMAC, as many as there is memory for. Returns their number.
-    pub(super) fn refill(&mut self, owner: &Owner<'_>) -> u32 {
+    fn refill(&mut self, owner: &Owner<'_>) -> u32 {
         let mut filled = 0;
 
         while self.armed < self.len {
@@ -317,15 +399,12 @@ impl<const WORDS: usize> RxRing<WORDS> {
         )
     }
 
-    /// Returns whether memory has run out so far that a long frame may find no room. The DMAC
-    /// might never report a frame again, so somebody has to call [`refill`](Self::refill) soon.
-    pub(super) fn is_starving(&self) -> bool {
+    fn is_starving(&self) -> bool {
         self.armed < MAX_PARTS as u32
     }
 
-    /// Returns whether there is something to receive.
     #[inline]
-    pub(super) fn is_ready(&self) -> bool {
+    fn is_ready(&self) -> bool {
         self.armed != 0
             && self
                 .table
@@ -333,12 +412,11 @@ impl<const WORDS: usize> RxRing<WORDS> {
                 .is_ok_and(|head| !head.is_empty())
     }
 
-    /// Receives frames, as many as `cx` allows. Returns their number.
-    pub(super) fn receive(
+    fn receive(
         &mut self,
         dev: &Device<'_, Ravb>,
         cx: &RxContext<'_>,
-        use_checksum: bool,
+        wanted: Wanted,
         counts: &mut RxCounts,
     ) -> u32 {
         let info = dev.data().info;
@@ -364,7 +442,7 @@ impl<const WORDS: usize> RxRing<WORDS> {
                 continue;
             };
 
-            if let Some(skb) = self.take(info, head, buffer, cx, use_checksum, counts) {
+            if let Some(skb) = self.take(info, index, head, buffer, cx, wanted, counts) {
                 deliver(dev, cx, skb, counts);
                 frames += 1;
             }
@@ -374,13 +452,15 @@ impl<const WORDS: usize> RxRing<WORDS> {
 
     /// Takes a slot. Returns a packet, if the slot is the end of a frame.
     #[inline]
+    #[expect(clippy::too_many_arguments, reason = "inlined into its only caller")]
     fn take(
         &mut self,
         info: &HwInfo,
+        index: usize,
         head: RxHead,
         buffer: DeviceBuf,
         cx: &RxContext<'_>,
-        use_checksum: bool,
+        wanted: Wanted,
         counts: &mut RxCounts,
     ) -> Option<Skb> {
         let (part, wrong) = self.place.step(head.kind());
@@ -411,9 +491,15 @@ impl<const WORDS: usize> RxRing<WORDS> {
         match packet {
             Ok((mut skb, verdict)) => {
                 match verdict {
-                    Verdict::Good if use_checksum => skb.set_checksum_unnecessary(),
+                    Verdict::Good if wanted.checksum => skb.set_checksum_unnecessary(),
+                    Verdict::Sum(sum) if wanted.checksum => skb.set_checksum_complete(sum.into()),
                     Verdict::Bad => counts.checksum_errors += 1,
                     _ => (),
+                }
+                if wanted.stamps.has(skb.linear()) {
+                    if let Ok(Some(stamp)) = self.table.rx_stamp(index) {
+                        skb.set_hw_tstamp(stamp.to_ns());
+                    }
                 }
                 if head.multicast() {
                     counts.multicast += 1;
@@ -595,6 +681,10 @@ mod tests {
         assert_eq!(engine([0xff, 0xff, 0, 0]) == Verdict::Good, true);
         assert_eq!(engine([0, 0, 0xff, 0xff]) == Verdict::Unknown, true);
         assert_eq!(engine([0, 0, 0x12, 0x34]) == Verdict::Bad, true);
-        assert_eq!(verdict(Checksum::Sum, &[0, 0]) == Verdict::Unknown, true);
+        assert_eq!(
+            verdict(Checksum::Sum, &[0x12, 0x34]) == Verdict::Sum(u16::from_be(0x1234)),
+            true
+        );
+        assert_eq!(verdict(Checksum::Sum, &[]) == Verdict::Unknown, true);
     }
 }

@@ -22,7 +22,10 @@ use super::{
         Private,
         Ravb, //
     },
-    hw_info::HwInfo,
+    hw_info::{
+        Checksum,
+        HwInfo, //
+    },
     regs::{
         CXR41,
         CXR42,
@@ -173,7 +176,7 @@ const fn tx(name: &'static str, value: fn(&QueueStats) -> u64) -> PrivateStat {
 }
 
 /// The private statistics of a queue: the names of the C driver, then those that are new here.
-pub(super) const PRIVATE_STATS: &[PrivateStat] = &[
+const PRIVATE_STATS: &[PrivateStat] = &[
     // The positions in the rings, counted on and on: what was received and sent, what was filled
     // and reclaimed.
     rx("current", |q| q.rx_slots.get()),
@@ -193,12 +196,25 @@ pub(super) const PRIVATE_STATS: &[PrivateStat] = &[
     rx("length_errors", |q| q.rx_length_errors.get()),
     rx("missed_errors", |q| q.rx_missed_errors.get()),
     rx("over_errors", |q| q.rx_over_errors.get()),
-    rx("csum_offload_errors", |q| q.rx_checksum_errors.get()),
     rx("no_memory", |q| q.rx_no_memory.get()),
     tx("dropped", |q| q.tx_dropped.get()),
     tx("lost", |q| q.tx_lost.get()),
     tx("timeouts", |q| q.tx_timeouts.get()),
 ];
+
+/// Those of chips that check checksums themselves.
+const ENGINE_STATS: &[PrivateStat] =
+    &[rx("csum_offload_errors", |q| q.rx_checksum_errors.get())];
+
+/// Returns the private statistics of a queue of a chip.
+pub(super) fn private_stats(info: &HwInfo) -> impl Iterator<Item = &'static PrivateStat> + Clone {
+    let more = match info.checksum {
+        Checksum::Engine => ENGINE_STATS,
+        Checksum::Sum => &[],
+    };
+
+    Iterator::chain(PRIVATE_STATS.iter(), more)
+}
 
 /// A counter in the MAC: 16 bits, which a write clears.
 #[derive(Default)]
@@ -310,7 +326,7 @@ pub(super) fn link_stats(data: &Private<'_>, stats: &mut LinkStats64) {
 
 /// How many private statistics there are.
 pub(super) fn count(info: &HwInfo) -> usize {
-    info.queues * PRIVATE_STATS.len()
+    info.queues * private_stats(info).count()
 }
 
 impl NetQueueStats for Ravb {

@@ -3,10 +3,10 @@
 //! Sending.
 //!
 //! A slot of the ring has the descriptors that one packet takes. `start_xmit` fills slots
-//! ([`Sender`], protected by the queue's xmit lock). Slots that were sent are taken back by the poll
-//! function, and by `start_xmit` when it finds the ring full: whoever comes first ([`Reclaimer`],
-//! protected by a lock for which nobody waits). Between the two ends is a queue with the packets in
-//! flight, in the order of their slots.
+//! ([`Sender`], protected by the queue's xmit lock). Slots that were sent are taken back by the
+//! poll function, and by `start_xmit` when it finds the ring full: whoever comes first
+//! ([`Reclaimer`], protected by a lock for which nobody waits). Between the two ends is a queue with
+//! the packets in flight, in the order of their slots.
 //!
 //! `start_xmit` could leave reclaiming to the poll function. But where NAPI runs in a thread that
 //! has to take turns with the sender, the ring would be refilled once a turn only.
@@ -44,9 +44,12 @@ use super::{
     },
     driver::Ravb,
     hw_info::{
+        HwInfo,
         ETH_FCS_LEN,
-        ETH_ZLEN, //
+        ETH_ZLEN,
+        NC, //
     },
+    ptp,
     regs::TCCR,
     ring::Cursor,
     stats::TxCounts, //
@@ -159,8 +162,9 @@ pub(super) fn ring<'b>(
             packets: producer,
             next: Cursor::first(len),
             excess,
-            doorbell: doorbell(1 << queue),
+            doorbell: doorbell(info, 1 << queue),
             held: false,
+            stamps: info.has_clock() && queue == NC,
             max_len: info.tx_max_frame - ETH_FCS_LEN,
         },
         ring,
@@ -280,8 +284,9 @@ impl<'b> TxRing<'b> {
 
 /// The value of TCCR that starts a queue. Writing 0 to the start request of another queue does
 /// nothing to it, so that the register need not be read.
-fn doorbell(queues: u32) -> TCCR {
-    TCCR::zeroed().with_tsrq(Bounded::<u32, 4>::from_expr(queues & 0xf))
+fn doorbell(info: &HwInfo, queues: u32) -> TCCR {
+    info.tccr()
+        .with_tsrq(Bounded::<u32, 4>::from_expr(queues & 0xf))
 }
 
 /// With how many free slots the queue is stopped and started again.
@@ -319,6 +324,8 @@ pub(super) struct Sender<'b> {
     doorbell: TCCR,
     /// Whether packets were published without ringing the doorbell, because more were announced.
     held: bool,
+    /// Whether packets can have hardware time stamps.
+    stamps: bool,
     max_len: u32,
 }
 
@@ -351,7 +358,7 @@ impl<'b> Sender<'b> {
         dev: &Device<'b, Ravb>,
         mut skb: Skb,
         checksums: bool,
-    ) -> Result<(TxSkb<'b>, Option<Piece>, Piece), Refused> {
+    ) -> Result<(TxSkb<'b>, Option<Piece>, Piece, TxHead), Refused> {
         if let Err(reason) = prepare(&mut skb, self.max_len, checksums) {
             return Err(Refused::Packet(skb, reason));
         }
@@ -364,6 +371,12 @@ impl<'b> Sender<'b> {
         };
         let skip = start.map_or(0, |piece| piece.size.get());
 
+        let stamped =
+            self.stamps && skb.wants_hw_tstamp() && dev.data().get_ref().ptp.can_stamp();
+
+        if stamped {
+            skb.begin_hw_tstamp();
+        }
         skb.tx_timestamp();
 
         let packet = match skb.into_tx(dev.parent(), skip) {
@@ -374,7 +387,13 @@ impl<'b> Sender<'b> {
         // The DMA mask has 32 bits. The packet is freed if that did not help.
         let address = BusAddress::try_from(packet.dma_address()).map_err(|_| Refused::Freed)?;
 
-        Ok((packet, start, Piece { address, size }))
+        let flags = if stamped {
+            ptp::expect_stamp(dev, &packet)
+        } else {
+            TxHead::zeroed()
+        };
+
+        Ok((packet, start, Piece { address, size }, flags))
     }
 
     /// Copies what is before the first aligned byte of a packet, or the first four bytes, because a
@@ -399,9 +418,8 @@ impl<'b> Sender<'b> {
 
     /// Publishes the descriptors of the slot `next`, and goes on to the next one.
     #[inline]
-    fn publish(&mut self, start: Option<Piece>, rest: Piece) -> Result {
+    fn publish(&mut self, start: Option<Piece>, rest: Piece, flags: TxHead) -> Result {
         let first = self.next.index() * self.ring.per_slot;
-        let flags = TxHead::zeroed();
 
         self.next.advance();
         match start {
@@ -428,7 +446,7 @@ pub(super) fn start_xmit<'b>(
         queue.stop();
         return Xmit::Busy(skb);
     }
-    let (packet, start, rest) = match sender.map(dev, skb, state.checksums) {
+    let (packet, start, rest, flags) = match sender.map(dev, skb, state.checksums) {
         Ok(packet) => packet,
         Err(refused) => {
             if let Some(stats) = dev.data().get_ref().queue_stats(queue.index() as usize) {
@@ -462,7 +480,7 @@ pub(super) fn start_xmit<'b>(
     if let Some(stats) = dev.data().get_ref().queue_stats(queue.index() as usize) {
         stats.tx_queued.inc();
     }
-    if sender.publish(start, rest).is_err() {
+    if sender.publish(start, rest, flags).is_err() {
         // The slot exists, so this does not happen; the watchdog would notice.
         return Xmit::Ok;
     }
