@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Proves in the object file that descriptors are published in the right order: ordering.py [ravb_rs.o]
+"""Proves in the object file that descriptors are published in the right order: ordering.py ravb_rs.o
 
 Emulation on x86 cannot show a missing barrier, so the emitted arm64 code is looked at. In the three
 functions of ravb/desc.rs that give a descriptor to the DMAC, the stores to memory (not to the
-stack) and the barriers must be these, in this order, on every path that stores anything:
+stack) and the barriers must be these, in this order, on every path that stores anything (TAP):
 
   publish_empty, publish_one   pointer, barrier, head
   publish_two                  pointer, pointer, barrier, head of the second, barrier, head of the first
@@ -28,14 +28,16 @@ STORE = re.compile(r"^(st[lpurbh]*)\s+.*\[(\w+)")
 STACK = ("sp", "x29")
 
 
-def functions(objdump: str) -> dict[str, list[str]]:
-    """Instructions and relocations of each function of desc.rs."""
-    found: dict[str, list[str]] = {}
+def functions(objdump: str) -> dict[str, list[list[str]]]:
+    """Instructions and relocations of each function of desc.rs, in each form that it was compiled to."""
+    found: dict[str, list[list[str]]] = {}
     lines: list[str] | None = None
     for line in objdump.splitlines():
         if head := re.match(r"[0-9a-f]+ <(.*)>:$", line):
             name = next((n for n in WANTED if f"{len(n)}{n}" in head[1] and "4desc" in head[1]), None)
-            lines = found.setdefault(name, []) if name else None
+            lines = [] if name else None
+            if name and lines is not None:
+                found.setdefault(name, []).append(lines)
         elif lines is not None and (body := re.match(r"\s+[0-9a-f]+:\s+(.*)", line)):
             lines.append(body[1].split("//")[0].strip())
     return found
@@ -54,20 +56,23 @@ def events(lines: list[str]) -> list[str]:
 
 
 def main() -> int:
-    target = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parents[1] / "ravb_rs.o")
+    if len(sys.argv) != 2:
+        sys.exit("usage: ordering.py OBJECT")
+    target = Path(sys.argv[1])
     command = ["aarch64-linux-gnu-objdump", "-dr", "--no-show-raw-insn", str(target)]
     found = functions(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     failed = 0
-    for name, wanted in WANTED.items():
+    print(f"1..{len(WANTED)}")
+    for number, (name, wanted) in enumerate(WANTED.items(), 1):
         if name not in found:
-            print(f"not ok {name}: not in {target}")
+            print(f"not ok {number} - {name}: not in {target}")
             failed += 1
             continue
-        seen = events(found[name])
-        good = seen == wanted
+        seen = [events(lines) for lines in found[name]]
+        good = all(form == wanted for form in seen)
         failed += not good
         lacking = "" if good else f"; wanted {', '.join(wanted)}"
-        print(f"{'ok' if good else 'not ok'} {name}: {', '.join(seen)}{lacking}")
+        print(f"{'ok' if good else 'not ok'} {number} - {name}: {'; '.join(', '.join(form) for form in seen)}{lacking}")
     return 1 if failed else 0
 
 

@@ -73,7 +73,7 @@ def _bind(cfg, what: str) -> None:
     sysfs_write(Path("/sys/bus/platform/drivers", cfg.driver_name, what), cfg.device.name)
 
 
-def _port(cfg):
+def port(cfg):
     """The port's directory in /sys/class/net, once it is there."""
     found = list((cfg.device / "net").glob("*"))
     return found[0].name if found else None
@@ -87,16 +87,16 @@ def _configure(cfg, ifname: str) -> None:
     cfg.set_link(True)
 
 
-def _back(cfg) -> None:
+def back(cfg) -> None:
     """The port comes back after a bind, is configured again, and has its link."""
-    _configure(cfg, until(lambda: _port(cfg), 10, "the port is back"))
+    _configure(cfg, until(lambda: port(cfg), 10, "the port is back"))
     until(cfg.link_up, 15, "link")
 
 
 def _restore(cfg) -> None:
     if not (cfg.device / "driver").exists():
         _bind(cfg, "bind")
-    _back(cfg)
+    back(cfg)
 
 
 @ksft_disruptive
@@ -109,9 +109,9 @@ def unbind_bind(cfg) -> None:
     with bkg(f"ping -q -n -i 0.02 -W 1 {cfg.addr_v['4']}", host=cfg.remote):
         for n in range(BINDS):
             _bind(cfg, "unbind")
-            ksft_true(_port(cfg) is None, "the port is gone")
+            ksft_true(port(cfg) is None, "the port is gone")
             _bind(cfg, "bind")
-            _back(cfg)
+            back(cfg)
             cfg.resume()
             if n == 4:
                 memory = _available_kib()
@@ -126,11 +126,11 @@ def unbind_bind_down(cfg) -> None:
 
     defer(_restore, cfg)
     for _ in range(BINDS):
-        until(lambda: _port(cfg), 10, "the port is back")
+        until(lambda: port(cfg), 10, "the port is back")
         cfg.set_link(False)
         _bind(cfg, "unbind")
         _bind(cfg, "bind")
-    _back(cfg)
+    back(cfg)
     cfg.resume()
 
 
