@@ -511,6 +511,27 @@ def fuzz(name: str, report: Report, _selection: list) -> None:
                       said[-1] if ok else f"status {status}", tail))
 
 
+def rustc_test(source: str):
+    """The tests in a file of the driver that needs nothing of the kernel, on this machine."""
+    def suite(name: str, report: Report, _selection: list) -> None:
+        program = LOGS / f"{name}-tests"
+        status, tail = run_lines(["rustc", "--edition", "2021", "--test", "-o", str(program), source],
+                                 LOGS / f"{name}.log", 300)
+        seen = []
+
+        def take(line: str) -> None:
+            if found := re.match(r"^test (\S+) \.\.\. (ok|FAILED)$", line):
+                seen.append(found)
+
+        if not status:
+            status, tail = run_lines([str(program)], LOGS / f"{name}.log", 300, take=take)
+        for found in seen:
+            report.add(Result(name, found[1], PASS if found[2] == "ok" else FAIL, "", tail))
+        if not seen or (status and not any(found[2] == "FAILED" for found in seen)):
+            report.add(Result(name, source, FAIL, f"status {status}, {len(seen)} tests", tail))
+    return suite
+
+
 def cargo(*arguments: str, limit: float = 900):
     """cargo test in the model's crate."""
     def suite(name: str, report: Report, selection: list) -> None:
@@ -559,6 +580,9 @@ RECOVERY = ("jumbo", "timestamping", "phc", "ptp4l", "errors", "txtimeout", "upd
 # With our driver, the port also goes to the C driver and back.
 RS_RECOVERY = (*RECOVERY, "board")
 
+# The CPU port of a switch, which only our second driver knows.
+INJECT = ("inject", "ping", "iperf")
+
 SUITES = {
     "twin": cargo(),
     "fuzz": fuzz,
@@ -586,13 +610,14 @@ SUITES = {
     "ordering": ordering,
     **{f"rs-oracle-{c}": oracle(c, tests=TRAFFIC, vm={"DRIVER": "rs"}) for c in CHIPS},
     **{f"rs-recovery-{c}": oracle(c, tests=RS_RECOVERY, vm={"DRIVER": "rs"}) for c in CHIPS},
+    "rs-inject": oracle("inject", tests=INJECT, vm={"DRIVER": "rs"}),
+    "wait": rustc_test("wait/bounded.rs"),
 }
 
 # Suites that have not been seen to pass as a whole on the present model and tests. They run when named, and a run of
 # all says that they were not part of it.
 NOT_YET = {
     "lint": "being written",
-    **{f"coverage-{c}": "not run to its end yet" for c in ("gen2", "gen4", "rzv2m")},
     "host-gbeth": "its waits are too short for a loaded machine: it runs by the wall clock",
     "host-gen3": "its waits are too short for a loaded machine: it runs by the wall clock",
     "shim-in-tree": "builds QEMU, 10 CPU minutes; run it when the shim changes",

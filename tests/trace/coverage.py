@@ -10,6 +10,9 @@ RCAR = ("gen2", "gen3", "gen4", "rzv2m")
 SET_CLEAR = ("gen3", "gen4")            # interrupt masks by registers of their own
 MULTI_IRQ = ("gen3", "gen4", "rzv2m")
 
+# The RZ/V2M board has renesas,no-ether-link: its driver does not look at the pin.
+LINK_PIN = ("gen2", "gen3", "gen4")
+
 REGISTERS = (
     ("CCC", "RW", ALL), ("DBAT", "W", ALL), ("CSR", "R", ALL), ("APSR", "RW", ("gen3", "gen4")),
     ("RCR", "W", ALL), ("RTC", "W", ("gbeth",)), ("TGC", "W", ALL), ("TCCR", "RW", ALL),
@@ -22,7 +25,7 @@ REGISTERS = (
     ("GCT1", "R", RCAR), ("GCT2", "R", RCAR), ("GIE", "W", SET_CLEAR), ("GID", "W", SET_CLEAR),
     ("DIL", "W", MULTI_IRQ), ("RIE0", "W", SET_CLEAR), ("RID0", "W", SET_CLEAR),
     ("TIE", "W", SET_CLEAR), ("TID", "W", SET_CLEAR), ("ECMR", "RW", ALL), ("RFLR", "W", ALL),
-    ("ECSR", "RW", ALL), ("ECSIPR", "W", ALL), ("PIR", "RW", ALL), ("PSR", "R", RCAR),
+    ("ECSR", "RW", ALL), ("ECSIPR", "W", ALL), ("PIR", "RW", ALL), ("PSR", "R", LINK_PIN),
     ("CXR31", "RW", ("gbeth",)), ("CXR35", "W", ("gbeth",)), ("GECMR", "W", ALL),
     # They are read only where the device tree has no address.
     ("MAHR", "W", ALL), ("MALR", "W", ALL),
