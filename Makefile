@@ -10,7 +10,7 @@ export $(OPTIONS)
 
 TB := scripts/tb
 
-.PHONY: help run check vm shell bench twin-check sdk modules lint clean
+.PHONY: help run check vm shell bench twin-check sdk modules lint fmt clean
 help:
 	@sed -n 's/^## //p' Makefile
 
@@ -37,6 +37,14 @@ bench: board
 ## make twin-check   the model's own tests
 twin-check: board
 	@$(TB) python3 scripts/check.py twin fuzz
+
+## make lint     rustfmt, clippy, checkpatch, sparse, dt-schema, shellcheck, ruff, rustdoc, ...: zero findings
+lint: board
+	@$(TB) python3 scripts/check.py lint
+
+## make fmt      format all Rust code, as lint wants it
+fmt: board
+	@$(TB) python3 scripts/lint.py --fmt
 
 ## make sdk     only the set-up: toolbox, emulator, guest, kernel SDK
 sdk: board

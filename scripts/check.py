@@ -345,6 +345,34 @@ def trace(chip: str):
     return suite
 
 
+def against(chip: str):
+    """Register accesses of open and close by our driver against the C driver's: tests/trace/differences.py."""
+    def suite(name: str, report: Report, _selection: list) -> None:
+        import compare
+        import differences
+        if MODULE.build()[0]:
+            report.add(Result(name, "guest", FAIL, "the module does not build: see suite module"))
+            return
+        seen = {}
+        for driver in ("c", "rs"):
+            path = LOGS / f"{name}-{driver}.trace"
+            path.unlink(missing_ok=True)
+            said = []
+            status, tail = vm("tests/trace/drive.sh", LOGS / f"{name}-{driver}.log", 300, said.append, CHIP=chip,
+                              DRIVER=driver, FILES="tests", ICOUNT=1, PEER="model", TRACE=path)
+            if status or "done=1" not in said:
+                report.add(Result(name, f"guest {driver}", FAIL, f"status {status}", tail))
+                return
+            with open(path, encoding="utf-8") as lines:
+                seen[driver] = compare.read_trace(lines)
+        for phase in ("open", "close"):
+            known, unknown = differences.differences(phase, seen["c"].get(phase, []), seen["rs"].get(phase, []), chip)
+            count = f"{len(known)} differences for a reason, {len(unknown)} without"
+            report.add(Result(name, phase, FAIL if unknown or not seen["rs"].get(phase) else PASS, count,
+                              unknown or known))
+    return suite
+
+
 def _until_open(accesses: list) -> list:
     """Of what came before the first mark: the probe, which ends in the second reset mode.
 
@@ -604,6 +632,7 @@ SUITES = {
     **{f"host-{c}": oracle(c, tests=ON_HOST, vm={"ICOUNT": None, "PEER": "host", "CPUS": 2})
        for c in ("gbeth", "gen3")},
     **{f"trace-{c}": trace(c) for c in CHIPS},
+    **{f"rs-trace-{c}": against(c) for c in CHIPS},
     **{f"oracle-{c}": oracle(c, tests=TRAFFIC) for c in CHIPS},
     **{f"recovery-{c}": oracle(c, tests=RECOVERY) for c in CHIPS},
     "module": module,
