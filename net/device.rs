@@ -775,6 +775,23 @@ impl<'b, T: Operations> Setup<'b, T> {
         irq::request(self.device()?, request.irq(), flags, suffix, line)
     }
 
+    /// As [`request_irq`](Setup::request_irq), for a line that is masked at the interrupt
+    /// controller by a [`irq::Mask`] in the driver's data: it cannot be shared, and starts masked.
+    pub fn request_masked_irq(
+        &mut self,
+        request: kernel::irq::IrqRequest<'_>,
+        suffix: &CStr,
+        line: T::Line,
+        mask: impl for<'a> FnOnce(&'a T::Data<'b>) -> &'a irq::Mask,
+    ) -> Result {
+        let dev = self.device()?;
+        let number = request.irq();
+
+        irq::request(dev, number, irq::Flags::NO_AUTOEN, suffix, line)?;
+        mask(dev.data().get_ref()).bind(number);
+        Ok(())
+    }
+
     /// Registers the device's MDIO bus, driven bit by bit through `T`.
     ///
     /// The bus is described by the `mdio` child of the device's firmware node, or by the node
@@ -825,11 +842,7 @@ impl<'b, T: Operations> Setup<'b, T> {
 
 /// Reports why a probe fails, and returns the error (`dev_err_probe`): nothing is printed if the
 /// probe is only deferred; the reason is shown in debugfs then.
-pub fn err_probe(
-    dev: &device::Device,
-    error: Error,
-    what: kernel::fmt::Arguments<'_>,
-) -> Error {
+pub fn err_probe(dev: &device::Device, error: Error, what: kernel::fmt::Arguments<'_>) -> Error {
     // SAFETY: The device is valid, and `%pA` takes a pointer to `Arguments`.
     unsafe {
         bindings::dev_err_probe(

@@ -296,6 +296,16 @@ void rnet_napi_gro_receive(struct napi_struct *napi, struct sk_buff *skb)
 	napi_gro_receive(napi, skb);
 }
 
+/* A received frame, whose checksum the hardware has verified or not. */
+void rnet_napi_receive(struct napi_struct *napi, struct sk_buff *skb,
+		       bool verified)
+{
+	if (verified)
+		skb->ip_summed = CHECKSUM_UNNECESSARY;
+	skb->protocol = eth_type_trans(skb, napi->dev);
+	napi_gro_receive(napi, skb);
+}
+
 /* sk_buff */
 
 /* An skb around a page_pool buffer that will go back to its pool. */
@@ -329,14 +339,13 @@ bool rnet_skb_frag_fits(const struct sk_buff *skb)
 	return !skb_cloned(skb) && skb_shinfo(skb)->nr_frags < MAX_SKB_FRAGS;
 }
 
-/* @page is from a page pool. */
-void rnet_skb_add_rx_frag(struct sk_buff *skb, struct page *page,
-			  unsigned int off, unsigned int len,
+/* @data is in a buffer of a page pool. */
+void rnet_skb_add_rx_frag(struct sk_buff *skb, void *data, unsigned int len,
 			  unsigned int truesize)
 {
 	skb_mark_for_recycle(skb);
-	skb_add_rx_frag(skb, skb_shinfo(skb)->nr_frags, page, off, len,
-			truesize);
+	skb_add_rx_frag(skb, skb_shinfo(skb)->nr_frags, virt_to_page(data),
+			offset_in_page(data), len, truesize);
 }
 
 bool rnet_skb_csum_partial(const struct sk_buff *skb)
@@ -539,7 +548,10 @@ void rnet_dma_unmap_single(struct device *dev, dma_addr_t addr, size_t len,
 
 /* page_pool */
 
-/* Pages that the device writes to; the caller does the syncing. */
+/*
+ * Single pages that the device writes to; the caller does the syncing. A buffer
+ * is known by its address, which leads to the page and the pool.
+ */
 struct page_pool *rnet_page_pool_create(struct device *dev,
 					struct net_device *ndev,
 					struct napi_struct *napi,
@@ -559,58 +571,57 @@ struct page_pool *rnet_page_pool_create(struct device *dev,
 	return page_pool_create(&params);
 }
 
-static __always_inline dma_addr_t to_device(const struct page *page,
-					    unsigned int offset,
-					    unsigned int len)
-{
-	const struct page_pool *pool = page->pp;
-	dma_addr_t addr = page_pool_get_dma_addr(page);
-
-	dma_sync_single_range_for_device(pool->p.dev, addr, offset, len,
-					 pool->p.dma_dir);
-	return addr + offset;
-}
-
-/* A buffer for the device to write to, and its bus address. */
-struct page *rnet_page_pool_alloc(struct page_pool *pool, unsigned int *offset,
-				  unsigned int *size, dma_addr_t *addr,
-				  gfp_t gfp)
+/*
+ * A buffer, its bus address and its real size. The device will write no more
+ * than @len bytes at @start. @offset is the caller's because the address of a
+ * variable here would be worth a stack canary.
+ */
+void *rnet_page_pool_alloc(struct page_pool *pool, unsigned int *offset,
+			   unsigned int *size, dma_addr_t *addr,
+			   unsigned int start, unsigned int len, gfp_t gfp)
 {
 	struct page *page;
 
 	page = page_pool_alloc(pool, offset, size, gfp & ~__GFP_HIGHMEM);
-	if (likely(page))
-		*addr = to_device(page, *offset, *size);
-	return page;
+	if (unlikely(!page))
+		return NULL;
+
+	*addr = page_pool_get_dma_addr(page) + *offset;
+	dma_sync_single_for_device(pool->p.dev, *addr + start, len,
+				   pool->p.dma_dir);
+	return page_address(page) + *offset;
 }
 
-/* Returns the bus address of the buffer at @offset. */
-dma_addr_t rnet_page_pool_sync_for_device(const struct page *page,
-					  unsigned int offset, unsigned int len)
+void rnet_page_pool_put(const void *data)
 {
-	return to_device(page, offset, len);
-}
+	struct page *page = virt_to_page(data);
 
-void rnet_page_pool_put(struct page *page)
-{
 	page_pool_put_full_page(page->pp, page, false);
 }
 
 /* In the poll of the NAPI instance that @pool belongs to. */
-void rnet_page_pool_recycle(struct page_pool *pool, struct page *page)
+void rnet_page_pool_recycle(struct page_pool *pool, const void *data)
 {
+	struct page *page = virt_to_page(data);
+
 	page_pool_put_full_page(page->pp, page, page->pp == pool);
 }
 
-/* Returns the CPU's address of the buffer at @offset. */
-void *rnet_page_pool_sync_for_cpu(const struct page *page, unsigned int offset,
-				  unsigned int start, unsigned int len)
+/* @data is any address in the buffer, @addr any bus address. */
+void rnet_page_pool_sync_for_cpu(const void *data, dma_addr_t addr,
+				 unsigned int len)
 {
-	const struct page_pool *pool = page->pp;
+	const struct page_pool *pool = virt_to_page(data)->pp;
 
-	dma_sync_single_range_for_cpu(pool->p.dev, page_pool_get_dma_addr(page),
-				      offset + start, len, pool->p.dma_dir);
-	return page_address(page) + offset;
+	dma_sync_single_for_cpu(pool->p.dev, addr, len, pool->p.dma_dir);
+}
+
+void rnet_page_pool_sync_for_device(const void *data, dma_addr_t addr,
+				    unsigned int len)
+{
+	const struct page_pool *pool = virt_to_page(data)->pp;
+
+	dma_sync_single_for_device(pool->p.dev, addr, len, pool->p.dma_dir);
 }
 
 /* interrupts, work, timers */

@@ -73,6 +73,8 @@ void rnet_queue_set_napi(struct net_device *ndev, unsigned int queue, bool tx,
 bool rnet_napi_schedule_irqoff(struct napi_struct *napi);
 struct sk_buff *rnet_napi_alloc_skb(struct napi_struct *napi, unsigned int len);
 void rnet_napi_gro_receive(struct napi_struct *napi, struct sk_buff *skb);
+void rnet_napi_receive(struct napi_struct *napi, struct sk_buff *skb,
+		       bool verified);
 
 /* sk_buff */
 struct sk_buff *rnet_napi_build_skb(void *data, unsigned int size,
@@ -80,8 +82,7 @@ struct sk_buff *rnet_napi_build_skb(void *data, unsigned int size,
 unsigned int rnet_skb_tailroom(const struct sk_buff *skb);
 unsigned int rnet_skb_nr_frags(const struct sk_buff *skb);
 bool rnet_skb_frag_fits(const struct sk_buff *skb);
-void rnet_skb_add_rx_frag(struct sk_buff *skb, struct page *page,
-			  unsigned int off, unsigned int len,
+void rnet_skb_add_rx_frag(struct sk_buff *skb, void *data, unsigned int len,
 			  unsigned int truesize);
 bool rnet_skb_csum_partial(const struct sk_buff *skb);
 void rnet_skb_csum_unnecessary(struct sk_buff *skb);
@@ -134,15 +135,15 @@ struct page_pool *rnet_page_pool_create(struct device *dev,
 					struct net_device *ndev,
 					struct napi_struct *napi,
 					unsigned int queue, unsigned int size);
-struct page *rnet_page_pool_alloc(struct page_pool *pool, unsigned int *offset,
-				  unsigned int *size, dma_addr_t *addr,
-				  gfp_t gfp);
-void rnet_page_pool_put(struct page *page);
-void rnet_page_pool_recycle(struct page_pool *pool, struct page *page);
-void *rnet_page_pool_sync_for_cpu(const struct page *page, unsigned int offset,
-				  unsigned int start, unsigned int len);
-dma_addr_t rnet_page_pool_sync_for_device(const struct page *page,
-					  unsigned int offset, unsigned int len);
+void *rnet_page_pool_alloc(struct page_pool *pool, unsigned int *offset,
+			   unsigned int *size, dma_addr_t *addr,
+			   unsigned int start, unsigned int len, gfp_t gfp);
+void rnet_page_pool_put(const void *data);
+void rnet_page_pool_recycle(struct page_pool *pool, const void *data);
+void rnet_page_pool_sync_for_cpu(const void *data, dma_addr_t addr,
+				 unsigned int len);
+void rnet_page_pool_sync_for_device(const void *data, dma_addr_t addr,
+				    unsigned int len);
 
 /* interrupts, work, timers */
 bool rnet_queue_delayed_work(struct delayed_work *work, unsigned int msecs);

@@ -13,7 +13,13 @@ use core::marker::PhantomPinned;
 use kernel::{
     error::to_result,
     prelude::*,
-    str::CString, //
+    str::CString,
+    sync::atomic::{
+        Atomic,
+        AtomicFlag,
+        Full,
+        Relaxed, //
+    }, //
 };
 
 use super::{
@@ -47,6 +53,64 @@ pub(super) struct Line<T: Operations> {
 unsafe impl<T: Operations> Send for Line<T> {}
 // SAFETY: As above.
 unsafe impl<T: Operations> Sync for Line<T> {}
+
+/// The mask of a line at the interrupt controller, for a device that cannot mask its interrupt
+/// itself. It lies in the driver's data; [`Setup::request_masked_irq`](super::Setup) ties it to its
+/// line. The line starts masked.
+pub struct Mask {
+    /// 0 as long as there is none.
+    irq: Atomic<u32>,
+    masked: AtomicFlag,
+}
+
+impl Mask {
+    /// The mask of a line that is not requested yet.
+    pub const fn new() -> Self {
+        Self {
+            irq: Atomic::new(0),
+            masked: AtomicFlag::new(true),
+        }
+    }
+
+    /// The line was requested, disabled, and is not shared.
+    pub(super) fn bind(&self, irq: u32) {
+        self.irq.store(irq, Relaxed);
+    }
+
+    /// Masks the line. Any context, the handler's included; another CPU may still be in the
+    /// handler.
+    #[inline]
+    pub fn mask(&self) {
+        let irq = self.irq.load(Relaxed);
+
+        // The core counts: it must not be told twice.
+        if irq != 0 && !self.masked.xchg(true, Full) {
+            // SAFETY: No preconditions; a number without an interrupt is ignored.
+            unsafe { bindings::disable_irq_nosync(irq) };
+        }
+    }
+
+    /// Unmasks the line. Any context. If the interrupt is asserted, the handler runs soon.
+    ///
+    /// A call of [`mask`](Mask::mask) on another CPU at the same time wins or loses; a driver that
+    /// needs to know takes care that there is none: the handler does not run while the line is
+    /// masked, a poll does not while NAPI is disabled.
+    #[inline]
+    pub fn unmask(&self) {
+        let irq = self.irq.load(Relaxed);
+
+        if irq != 0 && self.masked.xchg(false, Full) {
+            // SAFETY: No preconditions; the line was disabled by `mask`, or when it was requested.
+            unsafe { bindings::enable_irq(irq) };
+        }
+    }
+}
+
+impl Default for Mask {
+    fn default() -> Self {
+        Self::new()
+    }
+}
 
 /// Requests a line for a device.
 pub(super) fn request<T: Operations>(

@@ -29,6 +29,8 @@ pub mod rtnl;
 pub mod skb;
 pub mod spsc;
 pub mod stats;
+#[cfg(inject_wait_jiffies)]
+pub mod time;
 pub mod work;
 pub mod xdp;
 
@@ -49,6 +51,7 @@ pub use napi::{
 };
 pub use queue::{
     TxQueue,
+    TxQueueRef,
     Xmit, //
 };
 pub use rtnl::Rtnl;

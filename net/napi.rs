@@ -310,6 +310,20 @@ impl<'a> RxContext<'a> {
         }
     }
 
+    /// Hands a received frame, beginning with its Ethernet header, to the stack (GRO).
+    ///
+    /// `verified` tells whether the hardware has found its checksums right. This is
+    /// [`Skb::set_checksum_unnecessary`], [`Skb::eth_type_trans`] and
+    /// [`gro_receive`](Self::gro_receive) in one call, for the path of every packet.
+    #[inline]
+    pub fn receive(&self, skb: Skb, verified: bool) {
+        // SAFETY: We are in the poll function of this instance; the skb is ours to give away.
+        // `eth_type_trans` copes with frames whose linear part is shorter than a header.
+        unsafe {
+            bindings::rnet_napi_receive(self.0.owner.core().as_raw(), skb.into_raw(), verified);
+        }
+    }
+
     /// Allocates an skb with room for `len` bytes, from caches that only softirqs use.
     #[inline]
     pub fn alloc_skb(&self, len: u32) -> Result<Skb> {

@@ -85,41 +85,85 @@ impl PagePool {
         })
     }
 
-    /// Allocates a buffer of at least `size` bytes for the device; several may share a page.
+    /// Allocates a buffer for the device; several may share a page.
     ///
     /// `owner` must be that of the pool's NAPI instance. Not under netpoll, which gives no `Owner`.
     #[inline]
-    pub fn alloc(&mut self, owner: &Owner<'_>, size: u32) -> Result<DeviceBuf> {
+    pub fn alloc(&mut self, owner: &Owner<'_>, layout: Layout) -> Result<DeviceBuf> {
+        self.allocator(owner, layout)?.alloc()
+    }
+
+    /// Returns what allocates buffers, for those who want many: see [`alloc`](PagePool::alloc).
+    #[inline]
+    pub fn allocator<'a>(&'a mut self, owner: &Owner<'a>, layout: Layout) -> Result<Allocator<'a>> {
         if !core::ptr::eq(owner.core(), &*self.napi) {
             return Err(EINVAL);
         }
+        if layout.start > layout.size || layout.len > layout.size - layout.start {
+            return Err(EINVAL);
+        }
+        // INVARIANT: Just checked.
+        Ok(Allocator {
+            pool: self,
+            layout,
+            gfp: owner.gfp(),
+        })
+    }
+}
+
+/// What a buffer is to be like.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    /// Its least size in bytes.
+    pub size: u32,
+    /// Where the device may write, and how many bytes. Caches are looked after there only.
+    pub start: u32,
+    /// See `start`.
+    pub len: u32,
+}
+
+/// The right to allocate from a pool, see [`PagePool::allocator`].
+///
+/// # Invariants
+///
+/// It was made by the owner of the NAPI instance of `pool`, who cannot give that up as long as the
+/// lifetime lasts. What the device writes to is within the size.
+pub struct Allocator<'a> {
+    pool: &'a mut PagePool,
+    layout: Layout,
+    gfp: bindings::gfp_t,
+}
+
+impl Allocator<'_> {
+    /// As [`PagePool::alloc`].
+    #[inline]
+    pub fn alloc(&mut self) -> Result<DeviceBuf> {
         let mut offset = 0;
-        let mut real_size = size;
+        let mut size = self.layout.size;
         let mut address = 0;
 
-        // SAFETY: `pool` is valid. Allocations are not concurrent to each other (`&mut self`), nor
-        // to direct recycling, which happens in polls of the same NAPI instance only, and we are
-        // its owner.
-        let page = unsafe {
+        // SAFETY: `pool` is valid. Allocations are not concurrent to each other (`&mut`), nor to
+        // direct recycling, which happens in polls of the same NAPI instance only, of which we have
+        // the owner by the type invariant.
+        let data = unsafe {
             bindings::rnet_page_pool_alloc(
-                self.pool.as_ptr(),
+                self.pool.pool.as_ptr(),
                 &mut offset,
-                &mut real_size,
+                &mut size,
                 &mut address,
-                owner.gfp(),
+                self.layout.start,
+                self.layout.len,
+                self.gfp,
             )
         };
 
         // INVARIANT: A new fragment of a page of a pool that maps its pages, and its bus address;
         // it was synchronised for the device.
-        Ok(DeviceBuf {
-            fragment: Fragment {
-                page: NonNull::new(page).ok_or(ENOMEM)?,
-                offset,
-                size: real_size,
-            },
+        Ok(DeviceBuf(Fragment {
+            data: NonNull::new(data.cast()).ok_or(ENOMEM)?,
             address,
-        })
+            size,
+        }))
     }
 }
 
@@ -133,21 +177,21 @@ impl Drop for PagePool {
 
 /// # Invariants
 ///
-/// Owns the fragment of `size` bytes at `offset` of `page`, which belongs to a page pool and is
-/// mapped for DMA.
+/// Owns the `size` bytes at `data`, a fragment of a page that belongs to a page pool and is mapped
+/// for DMA, there with the bus address `address`.
 struct Fragment {
-    page: NonNull<bindings::page>,
-    offset: u32,
+    data: NonNull<u8>,
+    address: DmaAddress,
     size: u32,
 }
 
 /// The parts of a buffer, for `skb.rs`.
 pub(super) struct Parts {
-    pub(super) page: NonNull<bindings::page>,
-    pub(super) offset: u32,
-    pub(super) size: u32,
-    pub(super) start: u32,
+    /// Where the received bytes are, and how many.
+    pub(super) data: NonNull<u8>,
     pub(super) len: u32,
+    /// The size of the buffer.
+    pub(super) size: u32,
 }
 
 // SAFETY: Fragments may be handed from one CPU to another, and given back from any context.
@@ -157,7 +201,7 @@ impl Drop for Fragment {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: By the type invariant the fragment is ours.
-        unsafe { bindings::rnet_page_pool_put(self.page.as_ptr()) };
+        unsafe { bindings::rnet_page_pool_put(self.data.as_ptr().cast()) };
     }
 }
 
@@ -165,29 +209,18 @@ impl Drop for Fragment {
 ///
 /// # Invariants
 ///
-/// `data` is where the fragment is, in the CPU's address space. `start + len` is at most its size,
-/// and that part is initialised. The device does not write to it.
+/// `start + len` is at most the size of the fragment, and that part is initialised. The device does
+/// not write to it.
 pub struct CpuBuf {
     fragment: Fragment,
-    data: NonNull<u8>,
     start: u32,
     len: u32,
 }
 
-// SAFETY: `data` is the fragment's memory, which is `Send`.
-unsafe impl Send for CpuBuf {}
-
 /// A buffer that the device may write to.
 ///
 /// When it is dropped it goes back to its pool: the device must have stopped using it.
-///
-/// # Invariants
-///
-/// `address` is the bus address of the fragment.
-pub struct DeviceBuf {
-    fragment: Fragment,
-    address: DmaAddress,
-}
+pub struct DeviceBuf(Fragment);
 
 impl CpuBuf {
     /// Gives the whole buffer to the device.
@@ -196,28 +229,28 @@ impl CpuBuf {
         let fragment = self.fragment;
 
         // SAFETY: By the type invariant of the fragment.
-        let address = unsafe {
+        unsafe {
             bindings::rnet_page_pool_sync_for_device(
-                fragment.page.as_ptr(),
-                fragment.offset,
+                fragment.data.as_ptr().cast(),
+                fragment.address,
                 fragment.size,
             )
         };
+        DeviceBuf(fragment)
+    }
 
-        // INVARIANT: The helper returns it.
-        DeviceBuf { fragment, address }
+    /// Returns where the received bytes are.
+    #[inline(always)]
+    fn data(&self) -> NonNull<u8> {
+        // SAFETY: By the type invariant this is within the fragment, or its end.
+        unsafe { self.fragment.data.add(self.start as usize) }
     }
 
     /// Returns the received bytes.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: By the type invariant.
-        unsafe {
-            core::slice::from_raw_parts(
-                self.data.as_ptr().add(self.start as usize),
-                self.len as usize,
-            )
-        }
+        unsafe { core::slice::from_raw_parts(self.data().as_ptr(), self.len as usize) }
     }
 
     /// Returns the number of received bytes.
@@ -257,11 +290,10 @@ impl CpuBuf {
         if self.start.wrapping_add(self.len) > size.saturating_sub(SKB_OVERHEAD) {
             return Err(self);
         }
+        let data = self.fragment.data.as_ptr().cast();
         // SAFETY: By the type invariants. We are in a poll that may receive, where
         // `napi_build_skb` may be used. There is room for `skb_shared_info`.
-        let skb = unsafe {
-            bindings::rnet_napi_build_skb(self.data.as_ptr().cast(), size, self.start, self.len)
-        };
+        let skb = unsafe { bindings::rnet_napi_build_skb(data, size, self.start, self.len) };
 
         if skb.is_null() {
             return Err(self);
@@ -279,14 +311,12 @@ impl CpuBuf {
             // Not our poll: the slow way.
             return;
         }
-        let buf = ManuallyDrop::new(self);
+        let data = ManuallyDrop::new(self).fragment.data;
 
         // SAFETY: By the type invariant the fragment is ours. We are in a poll of the pool's NAPI
         // instance, and nobody allocates now (`&mut`). The helper goes the slow way if the
         // buffer belongs to another pool.
-        unsafe {
-            bindings::rnet_page_pool_recycle(pool.pool.as_ptr(), buf.fragment.page.as_ptr())
-        };
+        unsafe { bindings::rnet_page_pool_recycle(pool.pool.as_ptr(), data.as_ptr().cast()) };
     }
 
     /// Gives up the buffer, to C.
@@ -295,11 +325,9 @@ impl CpuBuf {
         let this = ManuallyDrop::new(self);
 
         Parts {
-            page: this.fragment.page,
-            offset: this.fragment.offset,
-            size: this.fragment.size,
-            start: this.start,
+            data: this.data(),
             len: this.len,
+            size: this.fragment.size,
         }
     }
 }
@@ -308,13 +336,13 @@ impl DeviceBuf {
     /// Returns the bus address of the buffer.
     #[inline(always)]
     pub fn dma_address(&self) -> DmaAddress {
-        self.address
+        self.0.address
     }
 
     /// Returns the size of the buffer.
     #[inline(always)]
     pub fn size(&self) -> u32 {
-        self.fragment.size
+        self.0.size
     }
 
     /// Takes the buffer back: the device has written `len` bytes at `start`.
@@ -322,27 +350,23 @@ impl DeviceBuf {
     /// Both are the device's word: what exceeds the buffer is cut off.
     #[inline]
     pub fn into_cpu(self, start: u32, len: u32) -> CpuBuf {
-        let fragment = self.fragment;
+        let fragment = self.0;
         let start = start.min(fragment.size);
         let len = len.min(fragment.size - start);
 
         // SAFETY: By the type invariant, and the range is within the buffer.
-        let data = unsafe {
+        unsafe {
             bindings::rnet_page_pool_sync_for_cpu(
-                fragment.page.as_ptr(),
-                fragment.offset,
-                start,
+                fragment.data.as_ptr().cast(),
+                fragment.address.wrapping_add(start.into()),
                 len,
             )
         };
 
-        // INVARIANT: The helper returns the address of the fragment: pages of a page pool are not
-        // allocated from high memory. The part is within the fragment. Memory that was given to a
-        // device counts as initialised.
+        // INVARIANT: The part is within the fragment. Memory that was given to a device counts as
+        // initialised.
         CpuBuf {
             fragment,
-            // SAFETY: Pages have addresses that are not null.
-            data: unsafe { NonNull::new_unchecked(data.cast()) },
             start,
             len,
         }

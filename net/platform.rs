@@ -335,3 +335,33 @@ macro_rules! module_net_platform_driver {
         ::kernel::module_driver!(<T>, $crate::net::platform::Adapter<T>, { $($f)* });
     };
 }
+
+/// Declares a module that has several network drivers on the platform bus, each with a name of its
+/// own: `types: [field: Type = c"name", ...]`.
+#[macro_export]
+macro_rules! module_net_platform_drivers {
+    (types: [$($field:ident: $type:ty = $name:expr),* $(,)?], $($f:tt)*) => {
+        #[::kernel::prelude::pin_data]
+        struct DriverModule {
+            $(
+                #[pin]
+                $field: ::kernel::driver::Registration<$crate::net::platform::Adapter<$type>>,
+            )*
+        }
+
+        impl ::kernel::InPlaceModule for DriverModule {
+            fn init(
+                module: &'static ::kernel::ThisModule,
+            ) -> impl ::pin_init::PinInit<Self, ::kernel::error::Error> {
+                ::kernel::try_pin_init!(Self {
+                    $($field <- ::kernel::driver::Registration::new($name, module),)*
+                })
+            }
+        }
+
+        ::kernel::prelude::module! {
+            type: DriverModule,
+            $($f)*
+        }
+    };
+}

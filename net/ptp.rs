@@ -308,8 +308,7 @@ pub(super) fn register<T: Clock>(dev: &Device<'_, T>) -> Result {
     )?;
     // SAFETY: The callbacks may come from now on. They are right for a device of this `T`, which is
     // complete; `info` and it live until the clock is unregistered.
-    let clock =
-        unsafe { bindings::rnet_ptp_clock_register(info.info.get(), dev.parent_raw()) };
+    let clock = unsafe { bindings::rnet_ptp_clock_register(info.info.get(), dev.parent_raw()) };
     // Null: the kernel was built without PTP clocks.
     let clock = NonNull::new(from_err_ptr(clock)?).ok_or(EOPNOTSUPP)?;
 
@@ -373,8 +372,13 @@ impl<T: Clock> Table<T> {
         // The last byte stays zero.
         let room = info.name.len() - 1;
 
-        for (to, from) in info.name.iter_mut().take(room).zip(T::CLOCK.name.to_bytes()) {
-            *to = (*from).into();
+        for (to, from) in info
+            .name
+            .iter_mut()
+            .take(room)
+            .zip(T::CLOCK.name.to_bytes())
+        {
+            *to = *from;
         }
         info
     }
@@ -394,21 +398,21 @@ impl<T: Clock> Table<T> {
         unsafe { Device::from_raw(info.ndev) }
     }
 
-    unsafe extern "C" fn adjfine(info: *mut bindings::ptp_clock_info, ppm: c_long) -> c_int {
+    extern "C" fn adjfine(info: *mut bindings::ptp_clock_info, ppm: c_long) -> c_int {
         // SAFETY: See above.
         let dev = unsafe { Self::device(info) };
 
         from_result(|| T::adjust_frequency(dev, ScaledPpm(ppm)).map(|()| 0))
     }
 
-    unsafe extern "C" fn adjtime(info: *mut bindings::ptp_clock_info, delta: i64) -> c_int {
+    extern "C" fn adjtime(info: *mut bindings::ptp_clock_info, delta: i64) -> c_int {
         // SAFETY: See above.
         let dev = unsafe { Self::device(info) };
 
         from_result(|| T::adjust_time(dev, delta).map(|()| 0))
     }
 
-    unsafe extern "C" fn gettimex64(
+    extern "C" fn gettimex64(
         info: *mut bindings::ptp_clock_info,
         ts: *mut bindings::timespec64,
         system: *mut bindings::ptp_system_timestamp,
@@ -429,7 +433,7 @@ impl<T: Clock> Table<T> {
         })
     }
 
-    unsafe extern "C" fn settime64(
+    extern "C" fn settime64(
         info: *mut bindings::ptp_clock_info,
         ts: *const bindings::timespec64,
     ) -> c_int {
@@ -444,7 +448,7 @@ impl<T: Clock> Table<T> {
         })
     }
 
-    unsafe extern "C" fn enable(
+    extern "C" fn enable(
         info: *mut bindings::ptp_clock_info,
         request: *mut bindings::ptp_clock_request,
         on: c_int,

@@ -38,7 +38,7 @@ use super::{
 
 /// A packet that must be given to someone.
 ///
-/// It can't go out of scope: it ends in [`RxContext::gro_receive`], [`consume`](Skb::consume),
+/// It can't go out of scope: it ends in [`RxContext::receive`], [`consume`](Skb::consume),
 /// [`drop_reason`](Skb::drop_reason), [`into_tx`](Skb::into_tx) or
 /// [`Xmit::Busy`](super::Xmit::Busy). Where it would be dropped the module does not link, with
 /// `skb_must_be_consumed__see_net_skb_rs` undefined; `objdump -dr` of the object file shows the
@@ -318,8 +318,7 @@ impl Skb {
         unsafe {
             bindings::rnet_skb_add_rx_frag(
                 self.as_raw(),
-                part.page.as_ptr(),
-                part.offset.wrapping_add(part.start),
+                part.data.as_ptr().cast(),
                 part.len,
                 part.size,
             )
@@ -520,7 +519,8 @@ impl StampWaiter {
 
 impl Drop for StampWaiter {
     fn drop(&mut self) {
-        // SAFETY: By the type invariant. The packet itself was sent, or is accounted for by `TxSkb`.
+        // SAFETY: By the type invariant. The packet itself was sent, or is accounted for by
+        // `TxSkb`.
         unsafe {
             bindings::dev_kfree_skb_any_reason(
                 self.0.as_ptr(),

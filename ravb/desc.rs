@@ -211,8 +211,8 @@ impl<const WORDS: usize> Table<WORDS> {
         self.address
     }
 
-    /// Returns the memory as the CPU sees it, without the bus addresses, which would be computed and
-    /// checked for overflow on each access otherwise.
+    /// Returns the memory as the CPU sees it, without the bus addresses, which would be computed
+    /// and checked for overflow on each access otherwise.
     #[inline(always)]
     fn view(&self) -> SysMem<'_, [[u32; WORDS]]> {
         (&self.memory).as_view().as_sys_mem()

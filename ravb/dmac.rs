@@ -8,6 +8,7 @@ use kernel::{
         Device as ParentDevice, //
     },
     io::Io,
+    num::Bounded,
     prelude::*,
     time::{
         delay::fsleep,
@@ -17,6 +18,7 @@ use kernel::{
 
 use super::{
     desc::{
+        BusAddress,
         Table,
         NORMAL, //
     },
@@ -34,6 +36,7 @@ use super::{
         CCC,
         CSR,
         DBAT,
+        DLR,
         TCCR, //
     },
     ring::Addresses,
@@ -67,6 +70,14 @@ impl BaseTable {
         Ok(Self(table))
     }
 
+    /// Enters the transmit ring of a queue, or none. The DMAC looks at it when it is told to.
+    pub(super) fn set_tx(&self, queue: usize, ring: Option<BusAddress>) -> Result {
+        match ring {
+            Some(address) => self.0.publish_link(DBAT_TX + queue, address),
+            None => self.0.publish_end(DBAT_TX + queue),
+        }
+    }
+
     /// Enters the rings of a queue, or none. The DMAC is stopped.
     pub(super) fn set(&self, queue: usize, rings: Option<Addresses>) -> Result {
         match rings {
@@ -80,6 +91,24 @@ impl BaseTable {
             }
         }
     }
+}
+
+/// Has the DMAC begin a transmit queue at its entry of the base address table again, while all
+/// others go on. When it does nothing of the queue is under way. Process context.
+///
+/// The same way for GbEth is not documented, but the register is there.
+pub(super) fn reload_tx(dev: &Device<'_, Ravb>, queue: usize) -> Result {
+    let data = dev.data();
+    let io = &data.get_ref().io;
+    let bit = 1 << (DBAT_TX + queue);
+
+    io.write_reg(DLR::zeroed().with_lba(Bounded::from_expr(bit & DLR::LBA_MASK)));
+    poll_ready(PATIENCE, || {
+        let pending = io.read(DLR).lba().get() & bit != 0;
+        let busy = io.read(CSR).tpo().get() & 1 << queue != 0;
+
+        (!pending && !busy).then_some(())
+    })
 }
 
 /// The mode register in a mode. `suspend` asks the DMAC to leave the memory alone.

@@ -32,11 +32,9 @@ use super::{
     },
     emac,
     hw_info::{
-        self,
         HwInfo,
         Line,
         Lines,
-        NamedLine,
         RingSizes,
         BE,
         MAX_QUEUES,
@@ -181,6 +179,8 @@ pub(crate) struct Private<'b> {
     /// The sizes of the rings of the best-effort queue. Written under the RTNL.
     rx_ring: Atomic<u32>,
     tx_ring: Atomic<u32>,
+    /// Transmit queues that the watchdog has found stuck.
+    pub(super) stuck: [AtomicFlag; MAX_QUEUES],
     pub(super) msg_level: Atomic<u32>,
     /// Whether the queues are running, or were when they were last made to. Written under the RTNL:
     /// unlike `Device::running` it is also false after a resume that has failed.
@@ -384,13 +384,6 @@ impl net::platform::Driver for Ravb {
         let fail = |e: Error, what: &str| net::err_probe(parent, e, fmt!("{what}\n"));
         let info = info.ok_or(ENODEV)?;
 
-        if !info.complete {
-            return Err(net::err_probe(
-                parent,
-                EOPNOTSUPP,
-                fmt!("{} is not supported by this driver yet\n", info.name),
-            ));
-        }
         setup
             .set_dma_mask(DmaMask::new::<32>())
             .map_err(|e| fail(e, "no 32-bit DMA"))?;
@@ -435,6 +428,7 @@ impl net::platform::Driver for Ravb {
                 false_carriers: Counter::new(),
                 rx_ring: Atomic::new(sizes.rx),
                 tx_ring: Atomic::new(sizes.tx),
+                stuck: [const { AtomicFlag::new(false) }; MAX_QUEUES],
                 msg_level: Atomic::new(MSG_LEVEL),
                 up: AtomicFlag::new(false),
                 wires: mdio::Wires::new(),
@@ -471,9 +465,10 @@ impl net::platform::Driver for Ravb {
             }
         }
         coalesce::set_defaults(setup, info)?;
-        request_irqs(pdev, setup, info).map_err(|e| fail(e, "no interrupt"))?;
+        request_irqs(pdev, setup, info)?;
         setup.mdio_bitbang().map_err(|e| fail(e, "no MDIO bus"))?;
         setup.device()?.phy().set_mac_managed_pm();
+        setup.device()?.pm().init_wakeup(info.magic_packet, false)?;
         Ok(())
     }
 
@@ -492,7 +487,8 @@ impl net::platform::Driver for Ravb {
     fn remove(dev: &Device<'_, Self>) {
         // Not powered if the probe has failed at that.
         if dev.pm().is_active() {
-            // Nothing is running: it would be strange if this failed, and the reset line comes next.
+            // Nothing is running: it would be strange if this failed, and the reset line comes
+            // next.
             let _ = dmac::set_mode(dev, Mode::Reset);
         }
     }
@@ -557,19 +553,21 @@ fn request_irqs(
     setup: &mut Setup<'_, Ravb>,
     info: &HwInfo,
 ) -> Result {
-    const ONE: &[NamedLine] = &[hw_info::line(c"", c"", Line::All)];
-    let lines = match info.lines {
-        Lines::One => ONE,
-        Lines::Named(lines) => lines,
-    };
-
-    for (index, line) in lines.iter().enumerate() {
+    for (index, line) in info.lines.all().iter().enumerate() {
         let (request, flags) = match info.lines {
-            Lines::One => (pdev.irq_by_index(0)?, Flags::SHARED),
-            Lines::Named(_) => (pdev.irq_by_name(line.name)?, Flags::TRIGGER_NONE),
+            Lines::One => (pdev.irq_by_index(0), Flags::SHARED),
+            Lines::Named(_) => (pdev.irq_by_name(line.name), Flags::TRIGGER_NONE),
         };
 
-        setup.request_irq(request, flags, line.label, line.line)?;
+        request
+            .and_then(|request| setup.request_irq(request, flags, line.label, line.line))
+            .map_err(|e| {
+                net::err_probe(
+                    pdev.as_ref(),
+                    e,
+                    fmt!("no interrupt {}\n", line.name.to_str().unwrap_or_default()),
+                )
+            })?;
 
         // For those who want to know which interrupt has a queue polled.
         let dev = setup.device()?;

@@ -64,6 +64,8 @@ pub(super) struct Settings {
     live: bool,
     /// Send and receive, if the link allows.
     running: bool,
+    /// Report magic packets.
+    wake: bool,
     /// Receive everything.
     promiscuous: bool,
     full_duplex: bool,
@@ -80,6 +82,7 @@ impl Settings {
         Self {
             live: false,
             running: false,
+            wake: false,
             promiscuous: false,
             full_duplex: !info.half_duplex(),
             speed: None,
@@ -94,6 +97,7 @@ impl Settings {
             .with_re(on)
             .with_dm(self.full_duplex)
             .with_prm(self.promiscuous)
+            .with_mpde(self.wake)
             .with_zpf(true);
 
         match info.checksum {
@@ -147,7 +151,7 @@ fn ecsipr(info: &HwInfo) -> ECSIPR {
     match info.emac {
         // Link changes come from the PHY alone.
         Emac::Gbeth => carrier,
-        Emac::Avb | Emac::AvbMiiSelect => carrier.with_lchng(true).with_mpd(info.magic_packet),
+        Emac::Avb | Emac::AvbMiiSelect => carrier.with_lchng(true),
     }
 }
 
@@ -265,6 +269,7 @@ pub(super) fn start(data: &Private<'_>) {
     let mut settings = data.emac.lock();
 
     settings.running = true;
+    settings.wake = false;
     settings.write_mode(data);
     data.io.write_reg(ecsipr(data.info));
 }
@@ -272,6 +277,21 @@ pub(super) fn start(data: &Private<'_>) {
 /// Makes no more interrupts.
 pub(super) fn mask(data: &Private<'_>) {
     data.io.write_reg(ECSIPR::zeroed());
+}
+
+/// Reports magic packets and nothing else, until it is [started](start) again.
+pub(super) fn arm(data: &Private<'_>) {
+    let mut settings = data.emac.lock();
+
+    settings.wake = true;
+    settings.write_mode(data);
+    data.io.write_reg(ECSR::zeroed().with_mpd(true).clearing());
+    data.io.write_reg(ECSIPR::zeroed().with_mpd(true));
+}
+
+/// Returns whether magic packets are reported, and nothing else.
+pub(super) fn is_armed(data: &Private<'_>) -> bool {
+    data.emac.lock().wake
 }
 
 /// Neither sends nor receives.
@@ -321,7 +341,12 @@ pub(super) fn set_link(data: &Private<'_>, link: &LinkState) {
 pub(super) fn interrupt(dev: &Device<'_, Ravb>) -> Return {
     let data = dev.data();
     let data = data.get_ref();
-    let status = data.io.read(ECSR).enabled(ecsipr(data.info));
+    let status = data.io.read(ECSR);
+    let status = status.enabled(if is_armed(data) {
+        ECSIPR::zeroed().with_mpd(true)
+    } else {
+        ecsipr(data.info)
+    });
 
     if status.into_raw() == 0 {
         return Return::None;

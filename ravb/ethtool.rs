@@ -24,7 +24,9 @@ use crate::net::{
         Names,
         Operations,
         Rings,
-        TsInfo, //
+        TsInfo,
+        WakeOn,
+        Wol, //
     },
     extack::ExtAck,
     ptp::{
@@ -116,6 +118,27 @@ impl Operations for Ravb {
         }
         data.set_ring_sizes(wanted, rtnl);
         Ok(())
+    }
+
+    fn wol(dev: &Device<'_, Self>, _rtnl: &Rtnl) -> Wol {
+        if !dev.data().info.magic_packet {
+            return Wol::default();
+        }
+        Wol {
+            supported: WakeOn::MAGIC,
+            enabled: if dev.pm().may_wakeup() {
+                WakeOn::MAGIC
+            } else {
+                WakeOn::NONE
+            },
+        }
+    }
+
+    fn set_wol(dev: &Device<'_, Self>, wake: WakeOn, _rtnl: &Rtnl) -> Result {
+        if !dev.data().info.magic_packet || !WakeOn::MAGIC.contains(wake) {
+            return Err(EOPNOTSUPP);
+        }
+        dev.pm().set_wakeup(wake != WakeOn::NONE)
     }
 
     fn ts_info(dev: &Device<'_, Self>, _rtnl: &Rtnl) -> TsInfo {

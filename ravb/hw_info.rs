@@ -164,9 +164,9 @@ pub(super) const MAX_RING: RingSizes = RingSizes { rx: 2048, tx: 1024 };
 
 /// What is good for the systems that have the chip.
 pub(crate) struct Policy {
-    /// Interrupts are coalesced by software, unless the user says otherwise; with a single CPU, NAPI
-    /// runs in a thread. The SoCs with GbEth have slow cores, which a flood of small packets keeps
-    /// in interrupt context otherwise.
+    /// Interrupts are coalesced by software, unless the user says otherwise; with a single CPU,
+    /// NAPI runs in a thread. The SoCs with GbEth have slow cores, which a flood of small packets
+    /// keeps in interrupt context otherwise.
     pub(super) coalesce_irqs: bool,
     /// The size of a receive buffer. What the chip doesn't use is for the stack (head room before,
     /// `skb_shared_info` behind).
@@ -179,9 +179,6 @@ pub(crate) struct Policy {
 pub(crate) struct HwInfo {
     /// What messages call it.
     pub(super) name: &'static str,
-    /// Whether this driver is complete for the chip. If not, the table is there for the compiler to
-    /// check, and the driver refuses the device.
-    pub(super) complete: bool,
 
     /// Queues each way.
     pub(super) queues: usize,
@@ -270,6 +267,25 @@ impl HwInfo {
     /// Whether half duplex links are possible.
     pub(super) const fn half_duplex(&self) -> bool {
         matches!(self.rate, Rate::Three)
+    }
+}
+
+impl Lines {
+    /// All lines, in the order in which they are requested.
+    pub(super) const fn all(self) -> &'static [NamedLine] {
+        const ONE: &[NamedLine] = &[line(c"", c"", Line::All)];
+
+        match self {
+            Lines::One => ONE,
+            Lines::Named(lines) => lines,
+        }
+    }
+
+    /// The number of the line by which the E-MAC makes itself heard.
+    pub(super) fn emac(self) -> Option<usize> {
+        self.all()
+            .iter()
+            .position(|line| matches!(line.line, Line::All | Line::Emac))
     }
 }
 
@@ -386,14 +402,13 @@ const RZV2M_LINES: &[NamedLine] = &[
 ];
 
 /// Makes an entry of a table of lines.
-pub(super) const fn line(name: &'static CStr, label: &'static CStr, line: Line) -> NamedLine {
+const fn line(name: &'static CStr, label: &'static CStr, line: Line) -> NamedLine {
     NamedLine { name, label, line }
 }
 
 /// R-Car Gen2, RZ/G1.
 pub(crate) const GEN2: HwInfo = checked(HwInfo {
     name: "R-Car Gen2 EtherAVB",
-    complete: true,
     queues: 2,
     dbat_entries: 22,
     rx_format: RxFormat::Extended,
@@ -419,7 +434,6 @@ pub(crate) const GEN2: HwInfo = checked(HwInfo {
 /// R-Car Gen3, RZ/G2H, M, N, E.
 pub(crate) const GEN3: HwInfo = checked(HwInfo {
     name: "R-Car Gen3 EtherAVB",
-    complete: true,
     queues: 2,
     dbat_entries: 22,
     rx_format: RxFormat::Extended,
@@ -445,7 +459,6 @@ pub(crate) const GEN3: HwInfo = checked(HwInfo {
 /// R-Car Gen4.
 pub(crate) const GEN4: HwInfo = checked(HwInfo {
     name: "R-Car Gen4 EtherAVB",
-    complete: true,
     queues: 2,
     dbat_entries: 22,
     rx_format: RxFormat::Extended,
@@ -471,7 +484,6 @@ pub(crate) const GEN4: HwInfo = checked(HwInfo {
 /// RZ/V2M.
 pub(crate) const RZV2M: HwInfo = checked(HwInfo {
     name: "RZ/V2M EtherAVB",
-    complete: true,
     queues: 2,
     dbat_entries: 22,
     rx_format: RxFormat::Extended,
@@ -497,7 +509,6 @@ pub(crate) const RZV2M: HwInfo = checked(HwInfo {
 /// RZ/G2L, G2LC, G2UL, V2L, Five, G3S.
 pub(crate) const GBETH: HwInfo = checked(HwInfo {
     name: "GbEth",
-    complete: true,
     queues: 1,
     // TX is entry 0 and RX entry 4; those in between have to exist.
     dbat_entries: 5,

@@ -7,7 +7,6 @@
 //! | `driver` | what the stack and the bus call; what a device is made of |
 //! | `hw_info` | what differs between the chips |
 //! | `regs`, `desc` | registers, descriptors |
-//! | `wait` | waiting for the hardware |
 //! | `ring`, `rx`, `tx` | rings and what moves through them |
 //! | `poll`, `irq` | NAPI, interrupts |
 //! | `queue` | the life of the queues: the one way to rest and back |
@@ -37,6 +36,7 @@ mod ring;
 mod rx;
 mod stats;
 mod tx;
-mod wait;
 
 pub(crate) use driver::Ravb;
+
+use crate::wait;

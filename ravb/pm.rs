@@ -7,14 +7,17 @@
 //! resumed.
 //!
 //! System sleep: the chip is held in reset, and programmed from scratch afterwards, as by opening
-//! the interface.
+//! the interface. With Wake-on-LAN it stays as it is, and receives on until a magic packet comes.
 
 use kernel::prelude::*;
 
 use super::{
     dmac,
     driver::Ravb,
-    ptp, //
+    emac,
+    ptp,
+    queue,
+    regs::Mode, //
 };
 use crate::net::{
     Device,
@@ -44,7 +47,12 @@ pub(super) fn runtime_resume(dev: &Device<'_, Ravb>) -> Result {
 
 /// See [`crate::net::platform::Driver::suspend`].
 pub(super) fn suspend(dev: &Device<'_, Ravb>, rtnl: &Rtnl) -> Result {
+    if dev.data().is_up(rtnl) && dev.pm().may_wakeup() {
+        return sleep_lightly(dev, rtnl);
+    }
     shutdown(dev, rtnl);
+    // The timer's mode will not be the one that it was.
+    ptp::before_mode(dev, Mode::Reset);
     dev.pm()
         .force_suspend()
         .and_then(|()| dev.data().reset.assert())
@@ -58,6 +66,9 @@ pub(super) fn suspend(dev: &Device<'_, Ravb>, rtnl: &Rtnl) -> Result {
 
 /// See [`crate::net::platform::Driver::resume`].
 pub(super) fn resume(dev: &Device<'_, Ravb>, rtnl: &Rtnl) -> Result {
+    if emac::is_armed(dev.data().get_ref()) {
+        return wake_up(dev, rtnl);
+    }
     dev.data().reset.deassert()?;
     dev.pm().force_resume()?;
     let result = restart(dev, rtnl);
@@ -67,6 +78,51 @@ pub(super) fn resume(dev: &Device<'_, Ravb>, rtnl: &Rtnl) -> Result {
         dev.attach(rtnl);
     }
     result
+}
+
+/// Suspends a device that shall wake the system: nothing in the driver runs any more, and the chip
+/// goes on receiving, without interrupts other than for a magic packet.
+fn sleep_lightly(dev: &Device<'_, Ravb>, rtnl: &Rtnl) -> Result {
+    let data = dev.data();
+
+    dev.detach(rtnl);
+    queue::freeze(dev, rtnl);
+    ptp::power_off(dev);
+    emac::arm(data.get_ref());
+    set_wake(dev, true).inspect_err(|e| {
+        dev_err!(dev, "the interrupt cannot wake the system: {e:?}\n");
+        // No callback follows a suspend that has failed.
+        if let Err(e) = restore(dev, rtnl) {
+            dev_err!(dev, "cannot be resumed: {e:?}\n");
+        }
+    })
+}
+
+/// Resumes from [`sleep_lightly`].
+fn wake_up(dev: &Device<'_, Ravb>, rtnl: &Rtnl) -> Result {
+    if let Err(e) = set_wake(dev, false) {
+        dev_warn!(dev, "the interrupt goes on waking the system: {e:?}\n");
+    }
+    restore(dev, rtnl)
+}
+
+/// Starts the queues anew, in the midst of whatever the chip was doing.
+fn restore(dev: &Device<'_, Ravb>, rtnl: &Rtnl) -> Result {
+    emac::mask(dev.data().get_ref());
+    dmac::stop(dev);
+    ptp::power_on(dev);
+
+    let result = queue::resume(dev, dev.features(), rtnl);
+
+    dev.attach(rtnl);
+    result
+}
+
+/// Makes the line of the E-MAC wake the system, or not.
+fn set_wake(dev: &Device<'_, Ravb>, on: bool) -> Result {
+    let line = dev.data().info.lines.emac().ok_or(EINVAL)?;
+
+    dev.irqs().set_wake(line, on)
 }
 
 /// Programs the chip after a reset.

@@ -7,8 +7,8 @@
 //! resets the timer and loads the offset; a step only changes the offset, so that no time is lost.
 //!
 //! The timer runs in OPERATION mode, on some chips in CONFIG mode as well ([`Clocking`]), and only
-//! with power. Users of the clock do not have to know: when the timer stops, the time goes on by the
-//! system's clock ([`Source::System`]), and when it starts again it is set to that time, a
+//! with power. Users of the clock do not have to know: when the timer stops, the time goes on by
+//! the system's clock ([`Source::System`]), and when it starts again it is set to that time, a
 //! microsecond more or less. So the clock is there from probe to removal. A frequency that was set
 //! counts in both cases. Inputs and outputs work while the timer runs; while one of them is in use,
 //! a chip whose timer can run in CONFIG mode stays powered.
@@ -18,8 +18,8 @@
 //!
 //! A packet whose stamp is wanted is sent with a tag of 10 bits. The stamp comes with the tag,
 //! in a FIFO with room for a few. Where it does not come (the FIFO was full, the ring was emptied)
-//! nobody says so; a later stamp shows it, or [`expire`], for a packet that waits holds memory of its
-//! sender.
+//! nobody says so; a later stamp shows it, or [`expire`], for a packet that waits holds memory of
+//! its sender.
 
 use kernel::{
     clk::Clk,
@@ -415,6 +415,7 @@ impl State {
 
         load_offset(&data.io, offset)?;
         self.source = Source::Timer { offset };
+        self.forget_events(data, true, true);
         Ok(())
     }
 
@@ -427,6 +428,14 @@ impl State {
                 at: read(&data.io).unwrap_or(offset),
                 since: Instant::now(),
             };
+        }
+    }
+
+    /// Clears flags of the input, of the output.
+    fn forget_events(&self, data: &Private<'_>, input: bool, output: bool) {
+        if self.is_running() {
+            data.io
+                .write_reg(GIS::zeroed().with_ptcf(input).with_ptmf(output).clearing());
         }
     }
 
@@ -456,7 +465,9 @@ impl State {
                     // CAST: Positive, both ways.
                     let missed = ptp::div(late as u64, output.period as u64) as i64 + 1;
 
-                    output.next = output.next.saturating_add(missed.saturating_mul(output.period));
+                    output.next = output
+                        .next
+                        .saturating_add(missed.saturating_mul(output.period));
                 }
                 let ahead = output.next.saturating_sub(now);
 
@@ -827,6 +838,8 @@ impl Clock for Ravb {
         let mut state = data.ptp.state.lock();
         let before = state.input || state.output.is_some();
 
+        // What has happened before is of no interest.
+        state.forget_events(data.get_ref(), !state.input, state.output.is_none());
         match request {
             Request::ExternalTimestamp { .. } => state.input = on,
             Request::PeriodicOutput { .. } => state.output = output,

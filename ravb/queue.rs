@@ -130,7 +130,13 @@ fn purge(dev: &Device<'_, Ravb>, queue: usize, state: &mut NapiState<'_>) {
 }
 
 /// Brings running queues to rest. Process context.
-pub(super) fn quiesce(dev: &Device<'_, Ravb>, _rtnl: &Rtnl) {
+pub(super) fn quiesce(dev: &Device<'_, Ravb>, rtnl: &Rtnl) {
+    freeze(dev, rtnl);
+    dmac::stop(dev);
+}
+
+/// The first half of [`quiesce`]: the DMAC goes on, and nobody looks.
+pub(super) fn freeze(dev: &Device<'_, Ravb>, _rtnl: &Rtnl) {
     let data = dev.data();
     let data = data.get_ref();
 
@@ -147,7 +153,38 @@ pub(super) fn quiesce(dev: &Device<'_, Ravb>, _rtnl: &Rtnl) {
     }
     // A poll could have woken the queues until here.
     dev.tx_disable();
-    dmac::stop(dev);
+}
+
+/// Empties the transmit ring of a queue that is stuck, and starts it again. Everything else goes
+/// on: other queues, receiving, the clock. Process context.
+///
+/// This fails if the DMAC does not let go of the ring. The queue is left stopped then.
+pub(super) fn restart_tx(dev: &Device<'_, Ravb>, queue: usize, _rtnl: &Rtnl) -> Result {
+    let data = dev.data();
+    let txq = dev.tx_queue(queue).ok_or(EINVAL)?;
+    let mut counts = TxCounts::default();
+
+    txq.stop();
+    // Nothing of the ring may be under way when its packets are unmapped.
+    data.base_table.set_tx(queue, None)?;
+    dmac::reload_tx(dev, queue)?;
+    {
+        let mut tx = txq.lock();
+        let sender = tx.sender.as_mut().ok_or(EINVAL)?;
+
+        sender.ring().purge(&mut counts);
+        sender.rewind();
+        txq.reset_bql();
+        // Nothing is in flight, hence nobody else counts.
+        if let Some(stats) = data.get_ref().queue_stats(queue) {
+            stats.add_tx(&counts);
+        }
+        data.base_table
+            .set_tx(queue, Some(sender.ring().address()))?;
+    }
+    dmac::reload_tx(dev, queue)?;
+    txq.wake();
+    Ok(())
 }
 
 /// Starts quiet queues, with rings that are as new. Process context.

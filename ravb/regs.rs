@@ -11,7 +11,7 @@
 //! | DTSR, DTS | data transfer suspension request, status |
 //! | TPO, RPO | transmission, reception process ongoing |
 //! | GAC, CSEL | gPTP active in CONFIG mode, its clock source |
-//! | DBAT | descriptor base address table |
+//! | DBAT, DLR | descriptor base address table; requests (LBA) to load an entry of it again |
 //! | APSR | AVB-DMAC product specific register: RGMII delays (RDM, TDM), MII selection |
 //! | RCR, RTC, TGC | reception configuration, reception truncation, transmission configuration |
 //! | EFFS, ENCF, ESF | deliver frames with errors, network control filtering, stream filtering |
@@ -27,7 +27,7 @@
 //! | TSR, TFA0-2 | transmission status: stamps in the FIFO (TFFL); the oldest of them |
 //! | ISS | interrupt summary status |
 //! | CIE, DIL | common interrupt enable, descriptor interrupt line |
-//! | GCCR | gPTP control: what to read (TCSS), requests to load an offset (LTO), an increment (LTI) |
+//! | GCCR | gPTP control: what to read (TCSS), requests to load offset (LTO), increment (LTI) |
 //! | TCR, LPTC, LMTT | ... to reset or read the timer, to load a time for output, a transit time |
 //! | GTI, GTO0-2 | gPTP timer increment, in nanoseconds a tick with 20 binary digits; offset |
 //! | GCT0-2, GCPT | the time that was read; the time of an edge at the input |
@@ -108,6 +108,10 @@ register! {
 
     pub(super) DBAT(u32) @ 0x004 {
         31:0 address;
+    }
+
+    pub(super) DLR(u32) @ 0x008 {
+        21:0 lba;
     }
 
     pub(super) CSR(u32) @ 0x00c {

@@ -47,6 +47,7 @@ use crate::net::{
     page_pool::{
         CpuBuf,
         DeviceBuf,
+        Layout,
         PagePool, //
     },
     Device,
@@ -312,18 +313,13 @@ pub(super) struct Ring<const WORDS: usize> {
     /// How many slots are the DMAC's, or filled by it: those from `head` on.
     armed: u32,
     place: Place,
-    /// The size of a slot and of its buffer.
     slot_size: Bounded<u32, 12>,
-    buffer_size: u32,
+    /// The buffer of a slot.
+    layout: Layout,
 }
 
 impl<const WORDS: usize> Ring<WORDS> {
-    fn new(
-        dev: &Device<'_, Ravb>,
-        owner: &Owner<'_>,
-        queue: usize,
-        len: u32,
-    ) -> Result<Self> {
+    fn new(dev: &Device<'_, Ravb>, owner: &Owner<'_>, queue: usize, len: u32) -> Result<Self> {
         let info = dev.data().info;
         let slots = usize::try_from(len)?;
         let mut buffers = KVVec::with_capacity(slots, GFP_KERNEL)?;
@@ -344,7 +340,11 @@ impl<const WORDS: usize> Ring<WORDS> {
             armed: 0,
             place: Place::Between,
             slot_size: Bounded::try_new(info.rx_slot()).ok_or(EINVAL)?,
-            buffer_size: info.policy.rx_buffer,
+            layout: Layout {
+                size: info.policy.rx_buffer,
+                start: RX_HEADROOM,
+                len: info.rx_slot(),
+            },
         };
 
         ring.table.publish_link(slots, ring.table.address())?;
@@ -365,38 +365,45 @@ impl<const WORDS: usize> Ring<WORDS> {
     }
 
     fn refill(&mut self, owner: &Owner<'_>) -> u32 {
+        let missing = self.len.saturating_sub(self.armed);
         let mut filled = 0;
 
-        while self.armed < self.len {
-            if self.fill(owner).is_err() {
+        let Ok(mut pool) = self.pool.allocator(owner, self.layout) else {
+            return 0;
+        };
+
+        while filled < missing {
+            let index = self.tail.index();
+            let Some(slot) = self.buffers.get_mut(index) else {
+                break;
+            };
+            // Slots that were not received have their buffers still.
+            let buffer = match slot {
+                Some(buffer) => buffer,
+                None => match pool.alloc() {
+                    Ok(buffer) => slot.insert(buffer),
+                    Err(_) => break,
+                },
+            };
+            // The DMA mask has 32 bits.
+            let start = buffer.dma_address().wrapping_add(RX_HEADROOM.into());
+            let Ok(address) = BusAddress::try_from(start) else {
+                break;
+            };
+            let piece = Piece {
+                address,
+                size: self.slot_size,
+            };
+
+            // The whole descriptor is new.
+            if self.table.publish_empty(index, piece).is_err() {
                 break;
             }
             self.tail.advance();
-            self.armed += 1;
             filled += 1;
         }
+        self.armed += filled;
         filled
-    }
-
-    /// Fills the slot at the tail, unless it has a buffer, and writes its descriptor.
-    #[inline]
-    fn fill(&mut self, owner: &Owner<'_>) -> Result {
-        let index = self.tail.index();
-        let slot = self.buffers.get_mut(index).ok_or(EINVAL)?;
-        let buffer = match slot {
-            Some(buffer) => buffer,
-            None => slot.insert(self.pool.alloc(owner, self.buffer_size)?),
-        };
-        // The DMA mask has 32 bits.
-        let address = BusAddress::try_from(buffer.dma_address())? + RX_HEADROOM;
-
-        self.table.publish_empty(
-            index,
-            Piece {
-                address,
-                size: self.slot_size,
-            },
-        )
     }
 
     fn is_starving(&self) -> bool {
@@ -442,15 +449,19 @@ impl<const WORDS: usize> Ring<WORDS> {
                 continue;
             };
 
-            if let Some(skb) = self.take(info, index, head, buffer, cx, wanted, counts) {
-                deliver(dev, cx, skb, counts);
+            if let Some((skb, verified)) = self.take(info, index, head, buffer, cx, wanted, counts)
+            {
+                counts.bytes += u64::from(skb.len());
+                cx.receive(skb, verified);
                 frames += 1;
             }
         }
+        counts.packets += frames;
         frames
     }
 
-    /// Takes a slot. Returns a packet, if the slot is the end of a frame.
+    /// Takes a slot. Returns a packet, if the slot is the end of a frame, and whether the chip has
+    /// found its checksums right and somebody wants to know.
     #[inline]
     #[expect(clippy::too_many_arguments, reason = "inlined into its only caller")]
     fn take(
@@ -462,36 +473,21 @@ impl<const WORDS: usize> Ring<WORDS> {
         cx: &RxContext<'_>,
         wanted: Wanted,
         counts: &mut RxCounts,
-    ) -> Option<Skb> {
-        let (part, wrong) = self.place.step(head.kind());
-
-        if wrong {
-            self.discard(Fault::Shape, cx, counts);
-        }
+    ) -> Option<(Skb, bool)> {
         // What the DMAC says of the size is not trusted: `into_cpu` takes no more than there is.
         let buffer = buffer.into_cpu(RX_HEADROOM, head.size().get());
-        let packet = match part {
-            Part::Whole => self.whole(info, head, buffer, cx),
-            Part::First | Part::More => {
-                self.collect(head, buffer, cx, counts);
-                return None;
+        let packet = if head.kind() == Ok(Kind::Single) {
+            if self.place != Place::Between {
+                self.step(head, cx, counts);
             }
-            Part::Last => {
-                if !self.collect(head, buffer, cx, counts) {
-                    return None;
-                }
-                self.assemble(info, cx)
-            }
-            Part::Stray => {
-                buffer.recycle(&mut self.pool, cx);
-                return None;
-            }
+            self.whole(info, head, buffer, cx)
+        } else {
+            self.part(info, head, buffer, cx, counts)?
         };
 
         match packet {
             Ok((mut skb, verdict)) => {
                 match verdict {
-                    Verdict::Good if wanted.checksum => skb.set_checksum_unnecessary(),
                     Verdict::Sum(sum) if wanted.checksum => skb.set_checksum_complete(sum.into()),
                     Verdict::Bad => counts.checksum_errors += 1,
                     _ => (),
@@ -504,10 +500,47 @@ impl<const WORDS: usize> Ring<WORDS> {
                 if head.multicast() {
                     counts.multicast += 1;
                 }
-                Some(skb)
+                Some((skb, wanted.checksum && verdict == Verdict::Good))
             }
             Err(fault) => {
                 self.discard(fault, cx, counts);
+                None
+            }
+        }
+    }
+
+    /// Goes on by a slot, and gives up the frame that is being collected if that is incomplete.
+    #[cold]
+    fn step(&mut self, head: RxHead, cx: &RxContext<'_>, counts: &mut RxCounts) -> Part {
+        let (part, wrong) = self.place.step(head.kind());
+
+        if wrong {
+            self.discard(Fault::Shape, cx, counts);
+        }
+        part
+    }
+
+    /// Takes a slot that is not a whole frame. Returns a packet, or why there is none, if the slot
+    /// is the end of a frame.
+    #[inline(never)]
+    fn part(
+        &mut self,
+        info: &HwInfo,
+        head: RxHead,
+        buffer: CpuBuf,
+        cx: &RxContext<'_>,
+        counts: &mut RxCounts,
+    ) -> Option<Result<(Skb, Verdict), Fault>> {
+        match self.step(head, cx, counts) {
+            Part::First | Part::More => {
+                self.collect(head, buffer, cx, counts);
+                None
+            }
+            Part::Last => self
+                .collect(head, buffer, cx, counts)
+                .then(|| self.assemble(info, cx)),
+            Part::Whole | Part::Stray => {
+                buffer.recycle(&mut self.pool, cx);
                 None
             }
         }
@@ -608,15 +641,6 @@ impl<const WORDS: usize> Ring<WORDS> {
         }
         self.parts.clear();
     }
-}
-
-/// Hands a packet to the stack.
-#[inline]
-fn deliver(dev: &Device<'_, Ravb>, cx: &RxContext<'_>, mut skb: Skb, counts: &mut RxCounts) {
-    counts.packets += 1;
-    counts.bytes += u64::from(skb.len());
-    skb.eth_type_trans(dev);
-    cx.gro_receive(skb);
 }
 
 #[kunit_tests(ravb_rs_rx)]

@@ -203,8 +203,7 @@ const PRIVATE_STATS: &[PrivateStat] = &[
 ];
 
 /// Those of chips that check checksums themselves.
-const ENGINE_STATS: &[PrivateStat] =
-    &[rx("csum_offload_errors", |q| q.rx_checksum_errors.get())];
+const ENGINE_STATS: &[PrivateStat] = &[rx("csum_offload_errors", |q| q.rx_checksum_errors.get())];
 
 /// Returns the private statistics of a queue of a chip.
 pub(super) fn private_stats(info: &HwInfo) -> impl Iterator<Item = &'static PrivateStat> + Clone {

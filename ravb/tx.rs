@@ -5,8 +5,8 @@
 //! A slot of the ring has the descriptors that one packet takes. `start_xmit` fills slots
 //! ([`Sender`], protected by the queue's xmit lock). Slots that were sent are taken back by the
 //! poll function, and by `start_xmit` when it finds the ring full: whoever comes first
-//! ([`Reclaimer`], protected by a lock for which nobody waits). Between the two ends is a queue with
-//! the packets in flight, in the order of their slots.
+//! ([`Reclaimer`], protected by a lock for which nobody waits). Between the two ends is a queue
+//! with the packets in flight, in the order of their slots.
 //!
 //! `start_xmit` could leave reclaiming to the poll function. But where NAPI runs in a thread that
 //! has to take turns with the sender, the ring would be refilled once a turn only.
@@ -293,8 +293,8 @@ fn doorbell(info: &HwInfo, queues: u32) -> TCCR {
 fn limits(len: u32) -> Thresholds {
     Thresholds {
         stop: 1,
-        // So that waking the stack pays off.
-        start: len / 4,
+        // Enough that waking the stack pays off, so few that the stack works while the rest is sent.
+        start: len / 16,
     }
 }
 
@@ -344,6 +344,11 @@ impl<'b> Sender<'b> {
         self.held = false;
     }
 
+    /// Returns the ring.
+    pub(super) fn ring(&self) -> &TxRing<'b> {
+        &self.ring
+    }
+
     /// Begins again at the first slot. All packets must have been taken out of the ring.
     pub(super) fn rewind(&mut self) {
         self.next = Cursor::first(self.ring.len);
@@ -371,8 +376,7 @@ impl<'b> Sender<'b> {
         };
         let skip = start.map_or(0, |piece| piece.size.get());
 
-        let stamped =
-            self.stamps && skb.wants_hw_tstamp() && dev.data().get_ref().ptp.can_stamp();
+        let stamped = self.stamps && skb.wants_hw_tstamp() && dev.data().get_ref().ptp.can_stamp();
 
         if stamped {
             skb.begin_hw_tstamp();

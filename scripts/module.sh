@@ -48,7 +48,7 @@ else
 fi
 check_kdir
 [[ $name ]] || name=$(cat "$KDIR/include/config/kernel.release" 2>/dev/null) || name=kdir
-out=$TOP/build/module-$name
+out=$TOP/build/module-$name${INJECT_WAIT:+-$INJECT_WAIT}
 mkdir -p "$out"
 make -C "$KDIR" "${make_flags[@]}" M="$TOP" MO="$out" "${MAKE_TARGET:-modules}"
 echo "$out/ravb-rs.ko"
