@@ -4,6 +4,7 @@
 
 Writes build/bench/CASE.json (a list of rows), .txt (the table) and .svg (the plot). Every run is
 deterministic; SEEDS='1 2 3' are the samples (layout of the kernel's memory, the model's delays).
+CASE=throughput is TCP and UDP in both directions on one CPU, CASE=insns the instructions for a packet of 64 bytes.
 CASE=model measures the model itself, by the wall clock of this machine: leave it alone meanwhile.
 """
 
@@ -14,6 +15,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+
+import bench_inject
+import bench_waits
 
 from ravbvm import Options, Vm, VmError
 from ravbvm.vm import explain
@@ -206,10 +210,65 @@ def model_table(rows: list[dict], _drivers: list[str]) -> str:
     return "\n".join(f"{r['driver']:<5}{r['metric']:<16}{r['policy']:<10}{r['value']:10.0f} {r['unit']}" for r in rows)
 
 
+def by_load(case: str, figures: dict[str, str]):
+    """A case whose guest script prints an object a load: the median of each figure, {key: unit}."""
+
+    def measure(drivers: list[str], seeds: list[int]) -> list[dict]:
+        rows = []
+        for driver in drivers:
+            samples: dict[tuple[str, str], list[float]] = {}
+            for seed in seeds:
+                print(f"bench: {case}, {driver}, seed {seed}", file=sys.stderr, flush=True)
+                options = Options(
+                    run=f"python3 /root/{case}.py",
+                    driver=driver,
+                    icount=True,
+                    seed=seed,
+                    files=[GUEST / f"{case}.py"],
+                    timeout=600,
+                )
+                result = Vm(options).run()
+                if result.status:
+                    raise VmError(explain(result))
+                for line in result.text.splitlines():
+                    sample = json.loads(line)
+                    for figure in figures:
+                        samples.setdefault((sample["load"], figure), []).append(sample[figure])
+            rows += [
+                {
+                    "case": case,
+                    "driver": driver,
+                    "chip": "gbeth",
+                    "cpus": 1,
+                    "policy": "both",
+                    "metric": f"{load}_{figure}",
+                    "value": round(median(values), 1),
+                    "unit": figures[figure],
+                }
+                for (load, figure), values in samples.items()
+            ]
+        return rows
+
+    return measure
+
+
+def by_load_table(rows: list[dict], drivers: list[str]) -> str:
+    """One line a figure, a column a driver."""
+    lines = [f"{'':<28}" + "".join(f"{d:>12}" for d in drivers)]
+    for metric, unit in dict.fromkeys((r["metric"], r["unit"]) for r in rows):
+        values = {r["driver"]: r["value"] for r in rows if r["metric"] == metric}
+        lines.append(f"{metric:<28}" + "".join(f"{values[d]:12.1f}" for d in drivers) + f"  {unit}")
+    return "\n".join(lines)
+
+
 # What measures, what makes a table of it, and what makes a plot.
 CASES = {
     "livelock": (livelock, livelock_table, livelock_plot),
     "model": (model, model_table, None),
+    "throughput": (by_load("throughput", {"mbit": "Mbit/s"}), by_load_table, None),
+    "insns": (by_load("insns", {"kernel": "instructions", "user": "instructions"}), by_load_table, None),
+    "waits": (bench_waits.measure, bench_waits.table, None),
+    "inject": (bench_inject.measure, bench_inject.table, None),
 }
 
 

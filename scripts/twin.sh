@@ -26,7 +26,7 @@ compile() {
 	# A new file each time: an emulator that runs has the old one mapped.
 	install -m 755 "$out/release/libravbtwin.so" "$out/libravbtwin.so.new"
 	mv "$out/libravbtwin.so.new" "$out/libravbtwin.so"
-	# The guest's commands: twinctl, udpsink, tcpblast, tcpsink.
+	# The guest's commands: twinctl, udpsink, udpblast, tcpblast, tcpsink.
 	make --no-print-directory -s -C twinctl OUT="$out/bin"
 }
 

@@ -5,8 +5,9 @@
 
 import socket
 
-from lib.py import RavbEnv, ksft_disruptive, ksft_exit, ksft_ge, ksft_pr, ksft_run
+from lib.py import RavbEnv, ksft_disruptive, ksft_exit, ksft_ge, ksft_pr, ksft_run, ksft_true
 from lib.py import bkg, cmd, defer, fatal, until
+from lib.py import ptp
 from lib.py.events import KernelLog
 from lib.py.packets import ETH_P_TEST, eth
 
@@ -68,6 +69,35 @@ def freed_during_recovery(cfg) -> None:
 
 
 @ksft_disruptive
+def others_go_on(cfg) -> None:
+    """One queue is stuck: receiving, the other queue and the clock do not notice its recovery."""
+    cfg.require_stamps()
+    twin = cfg.require_twin()
+    defer(ptp.hwtstamp_set, cfg.ifname, *ptp.hwtstamp_get(cfg.ifname))
+    ptp.hwtstamp_set(cfg.ifname, ptp.TX_ON, ptp.FILTER_NONE)
+    defer(twin.stuck_tx, 0, False)
+    with ptp.open_phc(cfg) as clock, \
+            bkg(f"ping -q -n -i 0.01 -W 1 {cfg.addr_v['4']}", host=cfg.remote), \
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.setsockopt(socket.SOL_SOCKET, ptp.SO_TIMESTAMPING,
+                        ptp.SOF_TX_HARDWARE | ptp.SOF_RAW_HARDWARE)
+        before, received = clock.sample(), cfg.stats()["rx_packets"]
+        _stick(cfg, twin)
+        # Sent after the timeout, while queue 0 is stuck or being restarted.
+        start = clock.now()
+        sock.sendto(b"stamp me", (cfg.remote_addr_v["4"], 9))
+        stamp = ptp.tx_stamp(sock, 2)[1]
+        after = clock.sample()
+        ksft_true(start < stamp < after[1], f"stamp {stamp} of the other queue after {start}")
+        apart = (after[1] - before[1]) - (after[0] - before[0])
+        ksft_true(abs(apart) < after[2] + before[2] + (after[0] - before[0]) // 100_000,
+                  f"the clock moved by {apart} ns")
+        ksft_ge(cfg.stats()["rx_packets"] - received, 100, "packets received meanwhile")
+    twin.stuck_tx(0, False)
+    cfg.resume(WATCHDOG)
+
+
+@ksft_disruptive
 def down_while_stuck(cfg) -> None:
     """A stuck port can be taken down, and works when brought up after the cause is gone."""
     twin = cfg.require_twin()
@@ -86,7 +116,7 @@ def down_while_stuck(cfg) -> None:
 def main() -> None:
     """Ksft boiler plate main"""
     with RavbEnv(__file__) as cfg:
-        ksft_run([stuck_engine, freed_during_recovery, down_while_stuck], args=(cfg,))
+        ksft_run([stuck_engine, freed_during_recovery, others_go_on, down_while_stuck], args=(cfg,))
     ksft_exit()
 
 

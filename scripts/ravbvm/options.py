@@ -11,7 +11,8 @@ from .error import VmError
 
 TOP = Path(__file__).resolve().parents[2]
 
-CHIPS = ("gbeth", "gen2", "gen3", "gen4", "rzv2m")
+# The last one is no MAC of the family: the CPU port of a switch, for our second driver.
+CHIPS = ("gbeth", "gen2", "gen3", "gen4", "rzv2m", "inject")
 DRIVERS = ("c", "rs", "none")
 KERNELS = ("stock", "16k", "rt")
 PEERS = ("host", "model", "port", "none")
@@ -21,7 +22,7 @@ HELP = (
     ("RUN", "SCRIPT", "what the guest runs, by bash in /root"),
     ("DRIVER", "|".join(DRIVERS), "stock ravb.ko, ours (MODULE), or no driver (c)"),
     ("MODULE", "FILE...", "modules to insert for DRIVER=rs (what `make` builds)"),
-    ("CHIP", "|".join(CHIPS), "variant of the MAC (gbeth)"),
+    ("CHIP", "|".join(CHIPS), "variant of the MAC (gbeth); inject: CPU port of a switch"),
     ("CPUS", "N", "processors (1)"),
     ("KERNEL", "|".join(KERNELS), "Debian's arm64 flavour (stock)"),
     ("PEER", "|".join(PEERS), "the wire's other end (host; model with ICOUNT=1)"),
@@ -116,6 +117,8 @@ class Options:
     def __post_init__(self) -> None:
         _choice("DRIVER", self.driver, DRIVERS)
         _choice("CHIP", self.chip, CHIPS)
+        if self.chip == "inject" and self.driver == "c":
+            raise VmError("CHIP=inject: the C driver does not know it; DRIVER=rs or none")
         _choice("KERNEL", self.kernel, KERNELS)
         _choice("LINK", self.link, ("up", "down"))
         if self.peer is None:

@@ -172,6 +172,8 @@ pub struct Chip {
     pub phy_node: PhyNode,
     /// `rx-internal-delay-ps` and `tx-internal-delay-ps` of the usual board.
     pub delays_ps: Option<(u32, u32)>,
+    /// Not this MAC, but the CPU port of a switch ([`crate::qs`]) in its place.
+    pub cpu_port: bool,
 }
 
 /// RX queue n on ch(n), TX queue n on ch(18+n), as on R-Car Gen3 and later.
@@ -235,6 +237,7 @@ pub const CHIP_GEN3: Chip = Chip {
     phy_addr: 0,
     phy_node: PhyNode::Child,
     delays_ps: Some((0, 2000)),
+    cpu_port: false,
 };
 
 /// R-Car Gen2: one interrupt, two descriptors a TX frame, gPTP in OPERATION only.
@@ -318,15 +321,29 @@ pub const CHIP_GBETH: Chip = Chip {
     phy_addr: 7,
     phy_node: PhyNode::Child,
     delays_ps: None,
+    cpu_port: false,
 };
 
-/// All variants.
+/// The CPU port of a lan966x switch. Its MAC has no registers, no bit in a [`ChipSet`], and a link
+/// that is always up.
+pub const CHIP_INJECT: Chip = Chip {
+    name: "inject",
+    bit: 0,
+    compatible: ["linux,lan966x-cpu-port", ""],
+    window: 0x1000,
+    lines: &[line("xtr", 0)],
+    clocks: &[Clock { name: "none", hz: 0 }],
+    cpu_port: true,
+    ..CHIP_GBETH
+};
+
+/// All variants of the MAC.
 pub const CHIPS: [&Chip; 5] = [&CHIP_GEN2, &CHIP_GEN3, &CHIP_GEN4, &CHIP_RZV2M, &CHIP_GBETH];
 
 impl Chip {
     /// The variant of that name.
     pub fn by_name(name: &str) -> Option<&'static Chip> {
-        CHIPS.into_iter().find(|chip| chip.name == name)
+        CHIPS.into_iter().chain([&CHIP_INJECT]).find(|chip| chip.name == name)
     }
 
     /// Whether the variant is in `set`.

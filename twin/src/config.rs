@@ -165,6 +165,16 @@ pub struct Config {
     pub stamp_depth: u8,
     /// Time stamps and gPTP are on `dia`, not on `mgmt_a`.
     pub gptp_on_dia: bool,
+    /// Time in which the switch takes a word out of the injection FIFO.
+    pub inj_word: Ns,
+    /// Words that the injection FIFO holds.
+    pub inj_fifo: u32,
+    /// One in so many words leaves the injection FIFO not ready for a while.
+    pub inj_busy_every: u32,
+    /// For how long at most.
+    pub inj_busy: Ns,
+    /// One in so many extracted words is not ready at once.
+    pub xtr_wait_every: u32,
 }
 
 /// What the shim is told when the arguments do not make a device.
@@ -261,8 +271,9 @@ macro_rules! properties {
 
 /// In the order in which they are applied: `chip` first, since others take their default from it.
 const PROPERTIES: &[Property] = properties! {
-    "chip", "gbeth", "variant: gen2, gen3, gen4, rzv2m or gbeth", |c, v| {
-        let chip = Chip::by_name(v).ok_or("gen2, gen3, gen4, rzv2m or gbeth")?;
+    "chip", "gbeth", "variant: gen2, gen3, gen4, rzv2m or gbeth; inject: CPU port of a switch",
+        |c, v| {
+        let chip = Chip::by_name(v).ok_or("gen2, gen3, gen4, rzv2m, gbeth or inject")?;
         c.take_defaults_of(chip);
     };
     "soc", "", "SoC part of compatible, e.g. r9a08g045 (default: the variant's usual one)",
@@ -366,6 +377,23 @@ const PROPERTIES: &[Property] = properties! {
     };
     "gptp_line", "mgmt_a", "line for time stamps and gPTP on rzv2m: mgmt_a or dia (unknown, \
         5.6.8)", |c, v| c.gptp_on_dia = choice(v, &[("mgmt_a", false), ("dia", true)])?;
+    "inj_word_ns", "20", "inject: time in which the switch takes a word out of the injection FIFO; \
+        the default is faster than a gigabit line",
+        |c, v| c.inj_word = number::<u32>(v)?.into();
+    "inj_fifo", "64", "inject: words that the injection FIFO holds, 2 to 65536", |c, v| {
+        c.inj_fifo = number(v)?;
+        if !(2..=65536).contains(&c.inj_fifo) {
+            return Err("2 to 65536".into());
+        }
+    };
+    "inj_busy_every", "1000", "inject: one in so many words, drawn at random, leaves the injection \
+        FIFO not ready for a while; 0: none, as with kind=1",
+        |c, v| c.inj_busy_every = number(v)?;
+    "inj_busy_ns", "2000", "inject: for how long at most",
+        |c, v| c.inj_busy = number::<u32>(v)?.into();
+    "xtr_wait_every", "100", "inject: one in so many words, drawn at random, is not ready when it \
+        is extracted, and has to be read again; 0: none, as with kind=1",
+        |c, v| c.xtr_wait_every = number(v)?;
 };
 
 impl Default for Config {
@@ -415,6 +443,11 @@ impl Default for Config {
             rcsc_skips_tag: false,
             stamp_depth: 7,
             gptp_on_dia: false,
+            inj_word: 20,
+            inj_fifo: 64,
+            inj_busy_every: 1000,
+            inj_busy: 2000,
+            xtr_wait_every: 100,
         }
     }
 }
@@ -435,6 +468,9 @@ impl Config {
         self.phy_node = chip.phy_node;
         self.delays_ps = chip.delays_ps;
         self.clock_hz = chip.clocks[chip.gptp_clock].hz;
+        if chip.cpu_port {
+            self.fixed = Some(Link { mbps: 1000, full: true });
+        }
     }
 
     /// Reads `key=value:key=value`.
@@ -536,6 +572,7 @@ mod tests {
     fn faults_name_the_argument() {
         assert!(error("speed=1").starts_with("speed: no such property"));
         assert!(error("chip=gen5").starts_with("chip=gen5: expected gen2"));
+        assert!(error("inj_fifo=1").contains("2 to 65536"));
         assert!(error("pace=2").starts_with("pace=2: expected 0 or 1"));
         assert!(error("pace=0:pace=1").starts_with("pace: given twice"));
         assert!(error("ip=1.2.3.4/33").starts_with("ip=1.2.3.4/33"));

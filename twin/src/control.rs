@@ -26,6 +26,7 @@
 use crate::fault::Fault;
 use crate::frame::{Defects, Frame};
 use crate::host::Ns;
+use crate::qs::QsFault;
 use crate::wire::gen::Checksum;
 use crate::wire::impair::{Harm, Rule};
 use crate::wire::{parse_scaled, parse_span, pattern};
@@ -93,6 +94,8 @@ pub enum Order {
     Mac(Fault),
     /// For the PHY.
     Phy(PhyOrder),
+    /// For the CPU port of a switch.
+    Qs(QsFault),
     /// For the wire.
     Wire(WireOrder),
     /// A line for the person at the terminal.
@@ -131,6 +134,12 @@ Faults of the MAC (count: the next so many events, default 1)
   false-carrier                     the E-MAC detects a false carrier
   emac-counters [trocr=N] [cxr41=N] [cxr42=N]
                                     adds to the E-MAC's counters
+CPU port (CHIP=inject)
+  inj-busy TIME [after=WORDS] [read=TIME]
+                                    the injection FIFO is not ready for TIME, now or after so many
+                                    more words; the first read that shows it takes read=
+  xtr-abort [count=N]               frames are extracted as void
+  xtr-prune [count=N]               frames are cut off
 Traffic towards the port
   flood [size=N|payload=N] [rate=line|BITS|interval=TIME] [count=N|for=TIME]
         [proto=udp|tcp|NUMBER|ethertype=N] [v6] [src=IP] [dst=IP] [sport=N] [dport=N]
@@ -340,6 +349,13 @@ fn decode(now: Ns, text: &str) -> Result<Decoded, String> {
         "phy-silent" => Order::Phy(PhyOrder::Silent { on: words.on_off()? }),
         "stop" => Order::Wire(WireOrder::Stop),
         "unimpair" => Order::Wire(WireOrder::Unimpair),
+        "inj-busy" => Order::Qs(QsFault::Busy {
+            after: words.number("after", 0, 1 << 32)?.unwrap_or(0),
+            read: words.value("read", span)?.unwrap_or(0),
+            span: words.positional("TIME", span)?,
+        }),
+        "xtr-abort" => Order::Qs(QsFault::Abort { count: words.count()? }),
+        "xtr-prune" => Order::Qs(QsFault::Prune { count: words.count()? }),
         "peer-mute" => Order::Wire(WireOrder::PeerMute(words.on_off()?)),
         "peer-mtu" => {
             let mtu = words.positional("MTU", |text| number(text, 1280, 9000))?;

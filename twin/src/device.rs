@@ -12,6 +12,7 @@ use crate::mac::regs::Regs;
 use crate::mac::Mac;
 use crate::pcap::Pcap;
 use crate::phy;
+use crate::qs::{self, Qs};
 use crate::reset::ResetLine;
 use crate::trace::{Filter, Names, Trace};
 use crate::wire::{Direction, Wire, WireOut};
@@ -51,7 +52,11 @@ impl Pace {
         self.debt = self.debt.saturating_sub(begin.saturating_sub(self.last));
         self.debt += 2 * end.saturating_sub(begin);
         self.last = begin;
-        if self.debt > MAX_DEBT { end + self.debt } else { 0 }
+        if self.debt > MAX_DEBT {
+            end + self.debt
+        } else {
+            0
+        }
     }
 }
 
@@ -59,6 +64,8 @@ impl Pace {
 pub struct Device {
     cfg: Config,
     mac: Mac,
+    /// In the place of the MAC, of which only PHY and report are used then.
+    qs: Option<Box<Qs>>,
     reset: ResetLine,
     wire: Wire,
     control: Control,
@@ -116,6 +123,7 @@ impl Host for Traced<'_> {
 /// Takes what comes out of the wire.
 struct Out<'a> {
     mac: &'a mut Mac,
+    qs: Option<&'a mut Qs>,
     host: &'a mut dyn Host,
     pcap: &'a mut Pcap,
 }
@@ -123,7 +131,10 @@ struct Out<'a> {
 impl WireOut for Out<'_> {
     fn to_mac(&mut self, now: Ns, frame: Frame) {
         self.pcap.frame(now, Direction::Rx, &frame);
-        self.mac.receive(now, frame, self.host);
+        match &mut self.qs {
+            Some(qs) => qs.receive(frame, self.host),
+            None => self.mac.receive(now, frame, self.host),
+        }
     }
 
     fn to_host(&mut self, frame: &[u8]) {
@@ -133,6 +144,9 @@ impl WireOut for Out<'_> {
 
 /// Names of the registers, for the trace.
 fn names(cfg: &Config) -> Names {
+    if cfg.chip.cpu_port {
+        return Box::new(|region, off| (region == MAC).then(|| qs::name(off)).flatten());
+    }
     let regs = Regs::new(cfg.chip);
     let numbered: Vec<(u64, &'static str)> =
         regs.coverage().map(|(off, name, _)| (off as u64, name)).collect();
@@ -166,6 +180,7 @@ impl Device {
         };
         let mut device = Self {
             mac: Mac::new(&cfg),
+            qs: cfg.chip.cpu_port.then(|| Box::new(Qs::new(&cfg))),
             reset: ResetLine::new(cfg.uboot),
             wire: Wire::new(&cfg.wire),
             control: Control::new(0),
@@ -201,6 +216,9 @@ impl Device {
         dt::describe(&self.cfg, place, tree);
         self.control.set_instance(place.instance);
         self.station = place.mac;
+        if let Some(qs) = &mut self.qs {
+            qs.set_station(self.station);
+        }
         if self.cfg.uboot {
             self.mac.set_station(self.station);
         }
@@ -216,6 +234,9 @@ impl Device {
         if self.cfg.uboot {
             self.mac.set_station(self.station);
         }
+        if let Some(qs) = &mut self.qs {
+            qs.power_on(&mut traced);
+        }
         self.service(host);
     }
 
@@ -226,11 +247,15 @@ impl Device {
             MAC => {
                 self.due(now, host);
                 let mut host = Traced { host, trace: &mut self.trace };
-                let value = self.mac.read(now, off, size, &mut host);
-                if self.cfg.mmio_read != 0 {
-                    host.stall(self.cfg.mmio_read);
+                if let Some(qs) = &mut self.qs {
+                    qs.read(now, off, size, &mut self.mac.report, &mut host).into()
+                } else {
+                    let value = self.mac.read(now, off, size, &mut host);
+                    if self.cfg.mmio_read != 0 {
+                        host.stall(self.cfg.mmio_read);
+                    }
+                    u64::from(value)
                 }
-                u64::from(value)
             }
             RESET => self.reset.read(off, size, &mut self.mac.report).into(),
             CONTROL => {
@@ -259,9 +284,13 @@ impl Device {
             MAC => {
                 self.due(now, host);
                 let mut host = Traced { host, trace: &mut self.trace };
-                self.mac.write(now, off, value as u32, size, &mut host);
-                if self.cfg.mmio_write != 0 {
-                    host.stall(self.cfg.mmio_write);
+                if let Some(qs) = &mut self.qs {
+                    qs.write(now, off, value as u32, size, &mut self.mac.report, &mut host);
+                } else {
+                    self.mac.write(now, off, value as u32, size, &mut host);
+                    if self.cfg.mmio_write != 0 {
+                        host.stall(self.cfg.mmio_write);
+                    }
                 }
             }
             RESET => {
@@ -304,7 +333,10 @@ impl Device {
     /// Calls `each` with name and value of every counter.
     pub fn counters(&self, each: &mut dyn FnMut(&str, u64)) {
         self.mac.report.list(each);
-        self.mac.stats.list(each);
+        match &self.qs {
+            Some(qs) => qs.counters(each),
+            None => self.mac.stats.list(each),
+        }
         self.wire.counters(each);
     }
 
@@ -316,6 +348,10 @@ impl Device {
                 self.mac.fault(now, fault, &mut host);
             }
             Order::Phy(order) => self.phy_order(now, order),
+            Order::Qs(fault) => match &mut self.qs {
+                Some(qs) => qs.fault(now, fault),
+                None => return Err("this port is not the CPU port of a switch".into()),
+            },
             Order::Wire(order) => self.wire.order(now, order)?,
             Order::Log(text) => host.log(&text),
             Order::Mark(text) => self.trace.mark(now, &text),
@@ -324,6 +360,9 @@ impl Device {
             }
             Order::ClearCounters => {
                 self.mac.stats = Default::default();
+                if let Some(qs) = &mut self.qs {
+                    qs.clear_counters();
+                }
                 self.mac.report = Default::default();
                 self.wire.order(now, crate::wire::WireOrder::ClearCounters)?;
             }
@@ -393,10 +432,8 @@ impl Device {
         if !self.looped.is_empty() {
             return Some(0);
         }
-        match (self.mac.next_event(), self.wire.next_event()) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+        let qs = self.qs.as_ref().and_then(|qs| qs.next_event());
+        [self.mac.next_event(), qs, self.wire.next_event()].into_iter().flatten().min()
     }
 
     /// Does all that is due, and sets the timer for what is next.
@@ -426,7 +463,15 @@ impl Device {
             self.mac.receive(at, frame, &mut host);
         }
         self.mac.poll(now, &mut host);
-        self.wire.set_link(now, self.mac.phy.link().map(|link| link.mbps));
+        let mbps = self.mac.phy.link().map(|link| link.mbps);
+        self.wire.set_link(now, mbps);
+        if let Some(qs) = &mut self.qs {
+            qs.set_link(mbps);
+            while let Some((at, frame)) = qs.take_sent(now) {
+                self.pcap.frame(at, Direction::Tx, &frame);
+                self.wire.from_mac(at, frame);
+            }
+        }
         while let Some((at, frame)) = self.mac.take_sent() {
             if self.mac.loops_back() {
                 self.looped.push((at, frame));
@@ -435,7 +480,8 @@ impl Device {
                 self.wire.from_mac(at, frame);
             }
         }
-        let mut out = Out { mac: &mut self.mac, host: &mut host, pcap: &mut self.pcap };
+        let qs = self.qs.as_deref_mut();
+        let mut out = Out { mac: &mut self.mac, qs, host: &mut host, pcap: &mut self.pcap };
         self.wire.poll(now, &mut out);
     }
 }

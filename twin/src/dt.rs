@@ -63,6 +63,10 @@ pub fn describe(cfg: &Config, place: &Place, tree: &mut dyn DeviceTree) {
     let mut w = Writer { tree };
     let [mac, reset, control] = place.regions;
 
+    if cfg.chip.cpu_port {
+        return cpu_port(cfg, place, &mut w);
+    }
+
     let control_node = format!("/ravb-twin-control@{control:x}");
     w.tree.node(&control_node);
     w.strings(&control_node, "compatible", &["ravb-twin,control"]);
@@ -135,6 +139,31 @@ pub fn describe(cfg: &Config, place: &Place, tree: &mut dyn DeviceTree) {
     w.flag(&node, if cfg.noncoherent { "dma-noncoherent" } else { "dma-coherent" });
     phy(cfg, &node, &mut w);
     w.strings(&node, "status", &["okay"]);
+}
+
+/// The CPU port of a switch that somebody else has set up.
+fn cpu_port(cfg: &Config, place: &Place, w: &mut Writer<'_>) {
+    let [qs, _, control] = place.regions;
+    let node = format!("/ethernet@{qs:x}");
+    w.tree.node(&node);
+    w.strings(&node, "compatible", &cfg.chip.compatible[..1]);
+    w.reg(&node, qs, 0x40);
+    if !cfg.omits(DtPart::Interrupts) {
+        interrupts(cfg, place, &node, w);
+    }
+    w.cells(&node, "linux,port", &[crate::qs::PORT]);
+    if !cfg.omits(DtPart::Mac) {
+        w.tree.prop(&node, "local-mac-address", &place.mac);
+    }
+    w.strings(&node, "status", &["okay"]);
+
+    let control_node = format!("/ravb-twin-control@{control:x}");
+    w.tree.node(&control_node);
+    w.strings(&control_node, "compatible", &["ravb-twin,control"]);
+    w.reg(&control_node, control, 0x1000);
+    w.cells(&control_node, "ravb-twin,instance", &[place.instance]);
+    let port = w.tree.phandle(&node);
+    w.cells(&control_node, "ravb-twin,port", &[port]);
 }
 
 fn interrupts(cfg: &Config, place: &Place, node: &str, w: &mut Writer<'_>) {
@@ -249,6 +278,16 @@ mod tests {
         let control = "/ravb-twin-control@b020000";
         assert_eq!(gen4.strings(control, "compatible"), ["ravb-twin,control"]);
         assert_eq!(gen4.strings("/reset-controller@b010000", "compatible"), ["snps,dw-low-reset"]);
+    }
+
+    #[test]
+    fn cpu_port_of_a_switch() {
+        let tree = tree("chip=inject");
+        assert_eq!(tree.strings(MAC, "compatible"), ["linux,lan966x-cpu-port"]);
+        assert_eq!(tree.cells(MAC, "interrupts"), [0, 176, 4]);
+        assert_eq!(tree.cells(MAC, "linux,port"), [0]);
+        let control = "/ravb-twin-control@b020000";
+        assert_eq!(tree.cells(control, "ravb-twin,port").len(), 1);
     }
 
     #[test]

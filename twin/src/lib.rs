@@ -10,6 +10,7 @@
 //! * [`device`] joins the parts and is what an emulator drives, through [`abi`];
 //! * [`mac`] registers, modes, E-MAC, interrupt lines; [`dmac`] the descriptor engines; [`csum`],
 //!   [`gptp`], [`phy`], [`mdio`], [`reset`] what their names say;
+//! * [`qs`] another device in the MAC's place: the CPU port of a switch, without DMA;
 //! * [`chip`] the variants as data, [`dt`] their device tree nodes;
 //! * [`wire`] the cable and the peer, [`control`] orders from the guest, [`pcap`], [`trace`];
 //! * [`host`] what it needs from outside; [`testing`] the same in memory.
@@ -53,6 +54,7 @@ pub mod host;
 pub mod mac;
 pub mod mdio;
 pub mod phy;
+pub mod qs;
 pub mod report;
 pub mod reset;
 pub mod rng;

@@ -142,9 +142,9 @@ int main(int argc, char **argv)
 			wait_for(fd, end - now);
 		}
 	}
-	printf("datagrams=%" PRIu64 " bytes=%" PRIu64 " window_ns=%" PRIu64 " mbit=%.1f"
-	       " lost=%" PRIu64 " late=%" PRIu64 " first_ns=%" PRIu64 " last_ns=%" PRIu64 "\n",
-	       count.datagrams, count.bytes, window, mbit(count.bytes, window),
+	printf("datagrams=%" PRIu64 " bytes=%" PRIu64 " window_ns=%" PRIu64 " mbit=%.1f ",
+	       count.datagrams, count.bytes, window, mbit(count.bytes, window));
+	printf("lost=%" PRIu64 " late=%" PRIu64 " first_ns=%" PRIu64 " last_ns=%" PRIu64 "\n",
 	       lost(&count), count.late, count.first, count.last);
 	return 0;
 }

@@ -66,6 +66,11 @@ CHIPS = {c.name: c for c in (
          tx_desc_per_packet=2, tx_csum=True, hw_stamps=False, phc_needs_up=False,
          low_speeds=True, wol=False, tx_dropped_counter=True, carrier_counters=True,
          soft_coalescing=True, irqs=("",)),
+    # No MAC of the family: the CPU port of a switch, which our second driver serves.
+    Chip(name="inject", compatible="linux,lan966x-cpu-port", queues=1, max_mtu=1500,
+         tx_desc_per_packet=1, tx_csum=False, hw_stamps=False, phc_needs_up=False,
+         low_speeds=False, wol=False, tx_dropped_counter=True, carrier_counters=False,
+         soft_coalescing=False, irqs=("",)),
 )}
 
 
@@ -91,5 +96,5 @@ def driver_of(ifname: str) -> str:
     link = Path(f"/sys/class/net/{ifname}/device/driver")
     if link.exists():
         name = link.resolve().name
-        return {"ravb": "c", "ravb_rs": "rs", "ravb-rs": "rs"}.get(name, name)
+        return {"ravb": "c", "ravb_rs": "rs", "ravb-rs": "rs", "lan966x_cpu_port": "rs"}.get(name, name)
     return os.environ.get("DRIVER", "unknown")
