@@ -293,7 +293,7 @@ fn doorbell(info: &HwInfo, queues: u32) -> TCCR {
 fn limits(len: u32) -> Thresholds {
     Thresholds {
         stop: 1,
-        // Enough that waking the stack pays off, so few that the stack works while the rest is sent.
+        // So many that waking the stack pays off, so few that it works while the rest is sent.
         start: len / 16,
     }
 }

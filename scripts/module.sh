@@ -50,5 +50,7 @@ check_kdir
 [[ $name ]] || name=$(cat "$KDIR/include/config/kernel.release" 2>/dev/null) || name=kdir
 out=$TOP/build/module-$name${INJECT_WAIT:+-$INJECT_WAIT}
 mkdir -p "$out"
+exec {lock_fd}> "$out/.lock"
+flock "$lock_fd"
 make -C "$KDIR" "${make_flags[@]}" M="$TOP" MO="$out" "${MAKE_TARGET:-modules}"
 echo "$out/ravb-rs.ko"

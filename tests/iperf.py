@@ -5,7 +5,7 @@
 
 These are checks that it works, with thresholds far below what any set-up reaches; how fast it is is
 the benchmarks' business. On an emulated board that runs by the wall clock, the speed is that of the
-host: there it is only asked that data flows.
+host: there it is only asked that data flows, and more of it than is lost.
 """
 
 import json
@@ -20,9 +20,14 @@ UDP_MBPS = 10
 UDP_MAX_LOSS = 1.0
 
 
-def _pace(cfg) -> float:
-    """The part of a board's speed that may be expected here."""
-    return 0.1 if cfg.twin and not cfg.virtual_time else 1.0
+def _by_the_host(cfg) -> bool:
+    """Whether the board is emulated in real time."""
+    return bool(cfg.twin) and not cfg.virtual_time
+
+
+def _floor(cfg, mbps: float) -> float:
+    """What is asked for, in Mbit/s, where a board has to reach @mbps."""
+    return 0.01 if _by_the_host(cfg) else mbps
 
 
 def _run(cfg, ipver: str, to_port: bool, options: str) -> dict:
@@ -53,7 +58,7 @@ def tcp(cfg, ipver, to_port) -> None:
     mbps = end["sum_received"]["bits_per_second"] / 1e6
     again = end["sum_sent"].get("retransmits", 0)
     ksft_pr(f"{mbps:.1f} Mbit/s, {again} retransmits")
-    ksft_ge(mbps, TCP_MIN_MBPS * _pace(cfg), "Mbit/s")
+    ksft_ge(mbps, _floor(cfg, TCP_MIN_MBPS), "Mbit/s")
     name = "rx_bytes" if to_port else "tx_bytes"
     ksft_ge(after[name] - before[name], end["sum_received"]["bytes"], f"{name} carry the stream")
     for name in ("rx_errors", "tx_errors"):
@@ -64,14 +69,15 @@ def tcp(cfg, ipver, to_port) -> None:
 def udp(cfg, ipver, to_port) -> None:
     """Datagrams at a rate that every set-up carries arrive, all but a few."""
     cfg.require_cmd("iperf3", local=True, remote=True)
-    end = _run(cfg, ipver, to_port, f"-u -b {UDP_MBPS}M -l 1400")
+    rate = 1 if _by_the_host(cfg) else UDP_MBPS
+    end = _run(cfg, ipver, to_port, f"-u -b {rate}M -l 1400")
     got = end["sum_received"] if "sum_received" in end else end["sum"]
     mbps = got["bits_per_second"] / 1e6
     lost = end["sum"]["lost_percent"]
     ksft_pr(f"{mbps:.2f} Mbit/s, {end['sum']['lost_packets']} of {end['sum']['packets']} lost, "
             f"jitter {end['sum']['jitter_ms']:.3f} ms")
-    ksft_ge(mbps, UDP_MBPS * 0.9 * _pace(cfg), "Mbit/s")
-    ksft_lt(lost, UDP_MAX_LOSS, "% lost")
+    ksft_ge(mbps, _floor(cfg, rate * 0.9), "Mbit/s")
+    ksft_lt(lost, 50 if _by_the_host(cfg) else UDP_MAX_LOSS, "% lost")
 
 
 @ksft_variants([KsftNamedVariant("both_ways", 2)])
@@ -82,7 +88,10 @@ def bidirectional(cfg, streams) -> None:
     rates = [s["receiver"]["bits_per_second"] / 1e6 for s in end["streams"]]
     ksft_pr("Mbit/s: " + " ".join(f"{r:.1f}" for r in rates))
     ksft_eq(len(rates), 2 * streams, "streams")
-    ksft_ge(min(rates), _pace(cfg), "slowest stream in Mbit/s")
+    if _by_the_host(cfg):
+        # Where a second is not long enough for each stream.
+        rates = [sum(rates[:streams]), sum(rates[streams:])]
+    ksft_ge(min(rates), _floor(cfg, 1), "slowest in Mbit/s")
 
 
 def main() -> None:

@@ -135,9 +135,9 @@ Faults of the MAC (count: the next so many events, default 1)
   emac-counters [trocr=N] [cxr41=N] [cxr42=N]
                                     adds to the E-MAC's counters
 CPU port (CHIP=inject)
-  inj-busy TIME [after=WORDS] [read=TIME]
+  inj-busy TIME [after=WORDS [count=N]] [read=TIME]
                                     the injection FIFO is not ready for TIME, now or after so many
-                                    more words; the first read that shows it takes read=
+                                    more words, N times; the second read that shows it takes read=
   xtr-abort [count=N]               frames are extracted as void
   xtr-prune [count=N]               frames are cut off
 Traffic towards the port
@@ -351,6 +351,7 @@ fn decode(now: Ns, text: &str) -> Result<Decoded, String> {
         "unimpair" => Order::Wire(WireOrder::Unimpair),
         "inj-busy" => Order::Qs(QsFault::Busy {
             after: words.number("after", 0, 1 << 32)?.unwrap_or(0),
+            count: words.count()?,
             read: words.value("read", span)?.unwrap_or(0),
             span: words.positional("TIME", span)?,
         }),

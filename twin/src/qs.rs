@@ -130,9 +130,12 @@ pub enum QsFault {
     Busy {
         /// After so many more words.
         after: u64,
+        /// How often, each time after so many more words.
+        count: u32,
         /// For so long.
         span: Ns,
-        /// The first read that shows it takes this long, as if an interrupt had come behind it.
+        /// The second read that shows it takes this long, as if an interrupt had come behind it: by
+        /// then a driver measures the time.
         read: Ns,
     },
     /// The next frames are extracted as void.
@@ -168,6 +171,8 @@ stats! {
     reads,
     /// Register writes.
     writes,
+    /// Interrupts that were raised while the injection FIFO was not ready.
+    irqs_while_busy,
     /// Reads of INJ_STATUS.
     status_reads,
     /// Those that have found the FIFO not ready.
@@ -230,10 +235,11 @@ pub struct Qs {
     level: u64,
     level_at: Ns,
     busy_until: Ns,
-    /// What a test has ordered.
-    order: Option<(u64, Ns, Ns)>,
-    /// What the read that shows it costs.
+    /// What a test has ordered, and how many words are left until then.
+    order: Option<(QsFault, u64)>,
+    /// What the second read that shows it costs, and how many have.
     read_cost: Ns,
+    shown: u32,
     mbps: Option<u32>,
     /// When the line will have sent everything.
     line_free: Ns,
@@ -272,6 +278,7 @@ impl Qs {
             busy_until: 0,
             order: None,
             read_cost: 0,
+            shown: 0,
             mbps: None,
             line_free: 0,
             sent: VecDeque::new(),
@@ -321,11 +328,8 @@ impl Qs {
     /// Carries out an order.
     pub fn fault(&mut self, now: Ns, fault: QsFault) {
         match fault {
-            QsFault::Busy { after: 0, span, read } => {
-                self.busy_until = now + span;
-                self.read_cost = read;
-            }
-            QsFault::Busy { after, span, read } => self.order = Some((after, span, read)),
+            QsFault::Busy { after: 0, span, read, .. } => self.hold(now, span, read),
+            QsFault::Busy { after, .. } => self.order = Some((fault, after)),
             QsFault::Abort { count } => self.abort = count,
             QsFault::Prune { count } => self.prune = count,
         }
@@ -463,8 +467,9 @@ impl Qs {
             status |= STATUS_READY;
         } else {
             self.stats.not_ready += 1;
-            if self.read_cost != 0 {
-                host.stall(std::mem::take(&mut self.read_cost));
+            self.shown = self.shown.saturating_add(1);
+            if self.shown == 2 && self.read_cost != 0 {
+                host.stall(self.read_cost);
             }
         }
         let full = self.waiting(now) > (MEMORY - 2 * MAX_LEN) as u64;
@@ -527,14 +532,26 @@ impl Qs {
         self.count_down(now);
     }
 
+    /// The FIFO is not ready, because a test wants it so.
+    fn hold(&mut self, now: Ns, span: Ns, read: Ns) {
+        self.busy_until = now + span;
+        self.read_cost = read;
+        self.shown = 0;
+    }
+
     /// A word was taken: the FIFO may not be ready for the next.
     fn count_down(&mut self, now: Ns) {
-        if let Some((after, span, read)) = &mut self.order {
-            *after -= 1;
-            if *after == 0 {
-                self.busy_until = now + *span;
-                self.read_cost = *read;
-                self.order = None;
+        if let Some((QsFault::Busy { after, count, span, read }, left)) = self.order {
+            let left = left.saturating_sub(1);
+            self.order = if left > 0 {
+                Some((QsFault::Busy { after, count, span, read }, left))
+            } else if count > 1 {
+                Some((QsFault::Busy { after, count: count - 1, span, read }, after))
+            } else {
+                None
+            };
+            if left == 0 {
+                self.hold(now, span, read);
             }
         } else if !self.kind && self.busy_every != 0 && self.rng.one_in(self.busy_every) {
             self.busy_until = self.busy_until.max(now + self.rng.below(self.busy_max + 1));
@@ -614,6 +631,9 @@ impl Qs {
         if self.flush & 1 != 0 || (self.xtr_words + words.len()) * 4 > MEMORY {
             self.stats.xtr_full += 1;
             return;
+        }
+        if !self.present() && host.now() < self.busy_until {
+            self.stats.irqs_while_busy += 1;
         }
         self.xtr_words += words.len();
         self.xtr.push_back(words);
@@ -903,17 +923,30 @@ mod tests {
     #[test]
     fn ordered_busy_time_begins_within_a_frame_and_costs_the_reader() {
         let mut bench = Bench::new("kind=1");
-        bench.qs.fault(0, QsFault::Busy { after: 3, span: 5_000, read: 9_000 });
+        bench.qs.fault(0, QsFault::Busy { after: 3, count: 2, span: 5_000, read: 9_000 });
         bench.write(reg::INJ_CTRL, CTRL_SOF);
         for _ in 0..3 {
             assert!(bench.ready());
             bench.write(reg::INJ_WR, 0);
         }
         assert!(!bench.ready());
+        assert_eq!(bench.host.stalled, 0);
+        assert!(!bench.ready());
+        assert!(!bench.ready());
         assert_eq!(bench.host.stalled, 9_000);
         bench.host.time += 5_000;
         assert!(bench.ready());
         assert_eq!(bench.host.stalled, 9_000);
+        for _ in 0..3 {
+            assert!(bench.ready());
+            bench.write(reg::INJ_WR, 0);
+        }
+        assert!(!bench.ready());
+        bench.host.time += 5_000;
+        for _ in 0..10 {
+            assert!(bench.ready());
+            bench.write(reg::INJ_WR, 0);
+        }
     }
 
     #[test]
@@ -933,7 +966,7 @@ mod tests {
         bench.write(reg::INJ_WR, 0);
         bench.inject(&frame(59));
         bench.write(reg::INJ_CTRL, CTRL_SOF);
-        bench.qs.fault(0, QsFault::Busy { after: 0, span: 1_000, read: 0 });
+        bench.qs.fault(0, QsFault::Busy { after: 0, count: 1, span: 1_000, read: 0 });
         bench.write(reg::INJ_WR, 0);
         bench.write(reg::INJ_CTRL, CTRL_SOF);
         bench.write(reg::INJ_STATUS, 0);
