@@ -98,7 +98,7 @@ def livelock(drivers: list[str], seeds: list[int]) -> list[dict]:
                     shift=condition.shift,
                     seed=seed,
                     twin=condition.twin,
-                    files=[GUEST / "livelock.py"],
+                    files=[GUEST / "livelock.py", GUEST / "quiet.py"],
                     timeout=600,
                 )
                 result = Vm(options).run()
@@ -224,7 +224,7 @@ def by_load(case: str, figures: dict[str, str]):
                     driver=driver,
                     icount=True,
                     seed=seed,
-                    files=[GUEST / f"{case}.py"],
+                    files=[GUEST / f"{case}.py", GUEST / "quiet.py"],
                     timeout=600,
                 )
                 result = Vm(options).run()

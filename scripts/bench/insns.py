@@ -12,8 +12,9 @@ import json
 import os
 import struct
 import subprocess
-import time
 from pathlib import Path
+
+from quiet import settle
 
 NETIF = os.environ["NETIF"]
 REMOTE = os.environ["REMOTE_V4"]
@@ -90,8 +91,7 @@ def main() -> None:
     subprocess.run(["modprobe", "pktgen"], check=True)
     (PKTGEN / "kpktgend_0").write_text(f"add_device {NETIF}")
     counters = {"kernel": Instructions(EXCLUDE_USER), "user": Instructions(EXCLUDE_KERNEL)}
-    # What booting has left to do.
-    time.sleep(3)
+    settle()
     for name, (load, short, long, statistic) in LOADS.items():
         seen = []
         load(short)

@@ -8,9 +8,9 @@ Prints one JSON object a flood. The receiver and the request for the flood are o
 import json
 import os
 import subprocess
-import sys
-import time
 from pathlib import Path
+
+from quiet import idle_ns, settle
 
 NETIF = os.environ["NETIF"]
 REMOTE = os.environ["REMOTE_V4"]
@@ -34,24 +34,6 @@ def set_policy(threaded: str, timeout: str, defer: str) -> None:
     (SYSFS / "threaded").write_text(threaded)
     (SYSFS / "gro_flush_timeout").write_text(timeout)
     (SYSFS / "napi_defer_hard_irqs").write_text(defer)
-
-
-def idle_ns() -> int:
-    """Idle time of all CPUs, as the tickless accounting knows it (10 ms units)."""
-    fields = Path("/proc/stat").read_text().splitlines()[0].split()
-    return (int(fields[4]) + int(fields[5])) * 10_000_000
-
-
-def settle() -> None:
-    """Waits until the CPUs have been idle for most of a span: boot-time work is over."""
-    cpus = os.cpu_count() or 1
-    for _ in range(100):
-        before, start = idle_ns(), time.monotonic_ns()
-        time.sleep(0.2)
-        share = (idle_ns() - before) / (time.monotonic_ns() - start) / cpus
-        if share > 0.9:
-            return
-    sys.exit("livelock: the guest does not become quiet")
 
 
 def interrupts() -> int:

@@ -9,7 +9,8 @@ Mbit/s of payload that has arrived.
 import json
 import os
 import subprocess
-import time
+
+from quiet import settle
 
 REMOTE = os.environ["REMOTE_V4"]
 MS = int(os.environ.get("BENCH_MS", "500"))
@@ -28,14 +29,13 @@ LOADS = {
 
 
 def main() -> None:
-    # What booting has left to do.
-    time.sleep(3)
+    settle()
     for name, command in LOADS.items():
         for _ in range(REPEAT):
             line = subprocess.run(command, capture_output=True, text=True, check=True).stdout
             result = dict(field.split("=") for field in line.split())
             print(json.dumps({"load": name, "mbit": float(result["mbit"])}), flush=True)
-            time.sleep(0.5)
+            settle()
 
 
 main()
