@@ -1,12 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # What people type. kbuild itself reads Kbuild, which sits beside this file and takes precedence there.
-# Each target sets up what it needs first; a warm set-up takes well under a second.
+# Each target sets up what it needs first; with a warm cache, and the model built, that takes well under a second.
 
 # Options of `make run`, `make vm` and `make shell`; see README.md.
 OPTIONS := RUN DRIVER CHIP CPUS KERNEL ICOUNT SHIFT SEED MEM PEER PORTS FILES PCAP TRACE APPEND TWIN V TIMEOUT \
 	   CASE TESTS SEEDS KDIR
 export $(OPTIONS)
+
+# make would expand $NETIF in RUN='…' to "ETIF". What is given is passed on as it stands; $$ is still $.
+override RUN := $(subst $$$$,$$,$(value RUN))
+
+# A misspelt option would be no option.
+UNKNOWN := $(filter-out $(OPTIONS) MODULE LINK NAME EMULATOR INJECT_WAIT LLVM RUSTC ARCH CROSS_COMPILE XDG_CACHE_HOME RAVB_MIRROR \
+	     LINT_BASE, $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $v))),$v)))
+$(if $(UNKNOWN),$(error there is no option $(UNKNOWN); see README.md))
 
 TB := scripts/tb
 
@@ -18,7 +26,7 @@ help:
 run: board
 	@$(TB) python3 scripts/run.py
 
-## make check   all tests; last line `N passed, N failed, N skipped` (TESTS='name …': some of them)
+## make check   all tests; last line `N passed, N failed, N skipped` (TESTS='name …': some; TESTS=-l lists them)
 check: board
 	@$(TB) python3 scripts/check.py $(TESTS)
 
@@ -30,7 +38,7 @@ vm: board
 shell: board
 	@$(TB) python3 scripts/vm.py shell
 
-## make bench CASE=livelock   figures in virtual time: table, JSON, plot in build/bench/
+## make bench CASE=livelock|throughput|insns|inject|waits|model   figures: table, JSON, plot in build/bench/
 bench: board
 	@$(TB) python3 scripts/bench.py $(CASE)
 
@@ -54,6 +62,7 @@ sdk: board
 modules:
 	@scripts/module.sh $(KERNEL)
 
+## make clean    removes build/, not the cache
 .PHONY: board
 board:
 	@scripts/setup.sh

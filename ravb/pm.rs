@@ -17,6 +17,7 @@ use super::{
     emac,
     ptp,
     queue,
+    recover,
     regs::Mode, //
 };
 use crate::net::{
@@ -86,6 +87,7 @@ fn sleep_lightly(dev: &Device<'_, Ravb>, rtnl: &Rtnl) -> Result {
     let data = dev.data();
 
     dev.detach(rtnl);
+    recover::cancel(dev);
     queue::freeze(dev, rtnl);
     ptp::power_off(dev);
     emac::arm(data.get_ref());

@@ -42,7 +42,6 @@ use kernel::{
         SpinLockIrq, //
     },
     time::{
-        delay::udelay,
         BootTime,
         ClockSource,
         Delta,
@@ -87,7 +86,8 @@ use super::{
         TIS,
         TSR,
         WINDOW, //
-    }, //
+    },
+    wait::poll_ready_atomic, //
 };
 use crate::net::{
     self,
@@ -271,24 +271,15 @@ fn request(io: &Window<'_>, what: GCCR) -> Result {
 }
 
 fn finish(io: &Window<'_>) -> Result {
-    const TRIES: u32 = 50;
-    let done = || {
+    /// Interrupts are off: no longer than this.
+    const BOUND: Delta = Delta::from_micros(10);
+
+    poll_ready_atomic(BOUND, || {
         let pending = io.read(GCCR);
+        let busy = pending.tcr().get() != 0 || pending.lto() || pending.lti() || pending.lptc();
 
-        pending.tcr().get() == 0 && !pending.lto() && !pending.lti() && !pending.lptc()
-    };
-
-    for _ in 0..TRIES {
-        if done() {
-            return Ok(());
-        }
-        udelay(Delta::from_micros(1));
-    }
-    if done() {
-        Ok(())
-    } else {
-        Err(ETIMEDOUT)
-    }
+        (!busy).then_some(())
+    })
 }
 
 const READ: GCCR = pin_init::zeroed::<GCCR>().with_const_tcr::<3>();
@@ -467,7 +458,7 @@ impl State {
 
                     output.next = output
                         .next
-                        .saturating_add(missed.saturating_mul(output.period));
+                        .saturating_add(missed.wrapping_mul(output.period));
                 }
                 let ahead = output.next.saturating_sub(now);
 
@@ -691,6 +682,9 @@ pub(super) fn forget_stamps(dev: &Device<'_, Ravb>) {
 }
 
 /// Stamps of sent packets have come.
+///
+/// They come in the order of the packets: those before a packet that wait still do so in vain. A tag
+/// that nobody waits for belongs to a packet that was given up.
 pub(super) fn stamps(dev: &Device<'_, Ravb>) {
     /// More than the FIFO can hold.
     const LIMIT: u32 = 16;
@@ -700,6 +694,9 @@ pub(super) fn stamps(dev: &Device<'_, Ravb>) {
 
     io.write_reg(TIS::zeroed().with_tfuf(true).clearing());
     for _ in 0..LIMIT {
+        // The FIFO needs the lock as well: several lines may have the same news.
+        let mut waiting = data.ptp.waiting.lock();
+
         if io.read(TSR).tffl().get() == 0 {
             break;
         }
@@ -711,28 +708,25 @@ pub(super) fn stamps(dev: &Device<'_, Ravb>) {
         );
 
         io.write_reg(data.info.tccr().with_tfr(true));
-        // CAST: 10 bits.
-        report(data, head.tag().get() as u16, stamp.to_ns());
-    }
-}
 
-/// Reports the stamp of a packet. Stamps come in the order of the packets: those before it that
-/// wait still do so in vain. A tag that nobody waits for belongs to a packet that was given up.
-fn report(data: &Private<'_>, tag: u16, time: i64) {
-    loop {
-        let mut waiting = data.ptp.waiting.lock();
-
-        if !waiting.packets.iter().any(|waiting| waiting.tag == tag) {
-            return;
-        }
-        let Ok(first) = waiting.packets.remove(0) else {
-            return;
+        let tag = head.tag().get();
+        let Some(place) = waiting
+            .packets
+            .iter()
+            .position(|packet| u32::from(packet.tag) == tag)
+        else {
+            continue;
         };
 
+        for _ in 0..place {
+            // Freed later: interrupts are off.
+            let _ = waiting.packets.remove(0);
+        }
+        let packet = waiting.packets.remove(0);
+
         drop(waiting);
-        if first.tag == tag {
-            first.packet.report(time);
-            return;
+        if let Ok(packet) = packet {
+            packet.packet.report(stamp.to_ns());
         }
     }
 }

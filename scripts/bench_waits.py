@@ -4,6 +4,7 @@
 import sys
 import tempfile
 from collections import defaultdict
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
@@ -24,47 +25,65 @@ if [[ -e /dev/ptp0 ]]; then
 fi
 ip link set dev $NETIF down
 """
-# Registers that are read to see whether something has happened, and the one whose write has asked for it.
-WAITS = {"CSR": "", "CSR0": "CSR0", "GCCR": "GCCR"}
+# Registers that are read to see whether something has happened.
+STATUS = ("CSR", "CSR0")
 OPC = {0: "RESET", 1: "CONFIG", 2: "OPERATION", 3: "STANDBY"}
+# GCCR both asks and tells: TCR is the request of the time, the others are loads.
+TCR = 0x3
 
 
-def _what(polled: str, asked: tuple[str, int], value: int) -> str:
-    """What is waited for, by the last write and by what was read."""
-    register, written = asked
-    if polled == "CSR0":
+@dataclass
+class Wait:
+    """Accesses in a row that belong to one wait."""
+
+    what: str
+    begin: int
+    end: int
+    reads: int
+
+
+def _asked(register: str, value: int) -> str:
+    """What a write has asked for."""
+    if register == "CSR0":
         return "checksum ports off"
-    if polled == "GCCR":
-        return f"gPTP request {written & 0x7C | written & 3:#x}"
-    if register == "CCC" and not written & 1 << 8:
-        return f"mode {OPC.get(written & 3, '?')}"
+    if register == "GCCR":
+        return "clock read" if value & TCR == TCR else "clock set-up"
+    if register == "CCC" and not value & 1 << 8:
+        return f"mode {OPC[value & 3]}"
     return "DMA stop"
 
 
-def waits_of(trace: str) -> dict[str, list[tuple[int, int]]]:
-    """{what was waited for: [(nanoseconds, reads), ...]}: reads of one register in a row are one wait."""
+def waits_of(trace: str) -> dict[str, list[Wait]]:
+    """The waits of each kind: a write, and reads of a status register in a row, or all accesses of GCCR in a row."""
     found = defaultdict(list)
-    asked, asked_at = ("", 0), 0
-    run: list[int] = []
-    polled, last = "", 0
-
-    def end() -> None:
-        if run:
-            found[_what(polled, asked, last)].append((run[-1] - (asked_at or run[0]), len(run)))
-            run.clear()
-
+    what, asked_at = "", 0
+    # What the line before was: a wait's read, or the write that it began with.
+    wait: Wait | None = None
+    polled = ""
+    directly = False
     for line in trace.splitlines():
         time, kind, *rest = line.split()
-        if kind == "R" and rest[0] in WAITS:
-            if rest[0] != polled:
-                end()
-            polled, last = rest[0], int(rest[1], 16)
-            run.append(int(time))
-        elif kind in "RW":
-            end()
-            if kind == "W":
-                asked, asked_at = (rest[0], int(rest[1], 16)), int(time)
-    end()
+        if kind not in "RW":
+            continue
+        now, register, value = int(time), rest[0], int(rest[1], 16)
+        if register != polled or (kind == "W" and register != "GCCR"):
+            wait = None
+        polled = register
+        if register == "GCCR":
+            wait = wait or Wait("", now, now, 0)
+            if kind == "W" and not wait.what:
+                wait.what = _asked(register, value)
+                found[wait.what].append(wait)
+        elif kind == "W":
+            what, asked_at = _asked(register, value), now
+        elif register in STATUS and wait is None:
+            # Not directly behind a write, it waits for what is going on anyway.
+            wait = Wait(what, asked_at if directly else now, now, 0)
+            found[what].append(wait)
+        if wait:
+            wait.end = now
+            wait.reads += kind == "R"
+        directly = kind == "W"
     return found
 
 
@@ -85,10 +104,10 @@ def measure(drivers: list[str], seeds: list[int]) -> list[dict]:
                     if result.status:
                         raise VmError(explain(result))
                     for what, waits in waits_of(path.read_text()).items():
-                        found[what] += waits
+                        found[what] += [((wait.end - wait.begin) / 1000, wait.reads) for wait in waits]
             for what, waits in sorted(found.items()):
-                values = {"time": (mean(t for t, _ in waits) / 1000, "us"), "reads": (mean(n for _, n in waits), "")}
-                values |= {"time_max": (max(t for t, _ in waits) / 1000, "us"), "waits": (len(waits), "")}
+                values = {"time": (mean(t for t, _ in waits), "us"), "reads": (mean(n for _, n in waits), "")}
+                values |= {"time_max": (max(t for t, _ in waits), "us"), "waits": (len(waits), "")}
                 for metric, (value, unit) in values.items():
                     rows.append(
                         {

@@ -18,6 +18,8 @@ def main() -> int:
     options = Options.parse(settings)
     if options.peer != "host":
         raise VmError(f"PEER={options.peer}: `make run` needs the real far end, PEER=host")
+    if options.driver == "none":
+        raise VmError("DRIVER=none: there is no port without a driver; c or rs")
     result = Vm(options).run(output=sys.stdout.buffer)
     if result.status:
         print(explain(result), file=sys.stderr)
@@ -31,3 +33,5 @@ if __name__ == "__main__":
         sys.exit(main())
     except VmError as error:
         sys.exit(f"run: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -8,7 +8,7 @@ import time
 
 from lib.py import RavbEnv, ksft_disruptive, ksft_eq, ksft_exit, ksft_ge, ksft_lt, ksft_pr, \
     ksft_run, ksft_true
-from lib.py import cmd, defer, ethtool, until, verdict
+from lib.py import KsftSkipEx, cmd, defer, ethtool, until, verdict
 from lib.py import ptp
 from lib.py.ptp import NS
 
@@ -200,6 +200,36 @@ def down(cfg) -> None:
 
 
 @ksft_disruptive
+def external_timestamp_down(cfg) -> None:
+    """Where the clock can run without the interface, its input works without it."""
+    cfg.require_stamps()
+    twin = cfg.require_twin()
+    if cfg.chip.name not in ("gen3", "gen4"):
+        raise KsftSkipEx(f"the timer of {cfg.chip.name} stands while the interface is down")
+
+    def restore():
+        cfg.set_link(True)
+        until(cfg.link_up, 15, "link")
+
+    defer(restore)
+    cfg.set_link(False)
+    if ptp.phc_index(cfg) >= 0:
+        defer(_extts_off, cfg)
+        with ptp.open_phc(cfg) as clock:
+            clock.set(20 * NS)
+            clock.extts(True)
+            # Longer than it takes until the port sleeps.
+            time.sleep(0.5)
+            start = clock.now()
+            twin.capture_edge()
+            event = clock.event(5)
+            seen = start < event < clock.now()
+    else:
+        seen = False
+    verdict(cfg, "PHC", seen, True, False, "event while down, at its time")
+
+
+@ksft_disruptive
 def ring_change(cfg) -> None:
     """The clock's user keeps its clock over a change of the ring sizes."""
     cfg.require_stamps()
@@ -233,7 +263,7 @@ def main() -> None:
     with RavbEnv(__file__) as cfg:
         ksft_run([capabilities, runs, monotonic, settime, step, step_keeps_time, slew,
                   external_timestamp, periodic_output, periodic_output_late_start, down,
-                  ring_change, survives_down_up], args=(cfg,))
+                  external_timestamp_down, ring_change, survives_down_up], args=(cfg,))
     ksft_exit()
 
 

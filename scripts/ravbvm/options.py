@@ -149,9 +149,10 @@ class Options:
                 raise VmError(f"FILES: there is no {path}")
         if self.driver == "rs":
             self.modules = [Path(m) for m in self.modules] or [TOP / f"build/module-{self.kernel}/ravb-rs.ko"]
+            make = "make modules" if self.kernel == "stock" else f"make modules KERNEL={self.kernel}"
             for path in self.modules:
                 if not path.is_file():
-                    raise VmError(f"DRIVER=rs: there is no {path}; `make` builds it")
+                    raise VmError(f"DRIVER=rs: there is no {path}; `{make}` builds it")
 
     @classmethod
     def parse(cls, settings: Mapping[str, str], *, interactive: bool = False, given: Iterable[str] = ()) -> "Options":

@@ -171,5 +171,25 @@ class CommandTest(unittest.TestCase):
         self.assertIn("mac=02:00:00:00:77:02,netdev=wire1", devices[1])
 
 
+class MakeTest(unittest.TestCase):
+    """What the Makefile makes of what is typed."""
+
+    def make(self, *words: str) -> subprocess.CompletedProcess:
+        with tempfile.TemporaryDirectory() as where:
+            script = Path(where) / "Makefile"
+            script.write_text('include Makefile\nshow:\n\t@echo "$$RUN"\n')
+            command = ["make", "-s", "-f", str(script), "show", *words]
+            return subprocess.run(command, cwd=board.TOP, capture_output=True, text=True, check=False)
+
+    def test_a_variable_of_the_guest_is_not_for_make(self) -> None:
+        self.assertEqual(self.make("RUN=ping $REMOTE_V4 $(id)").stdout, "ping $REMOTE_V4 $(id)\n")
+        self.assertEqual(self.make("RUN=ping $$REMOTE_V4").stdout, "ping $REMOTE_V4\n")
+
+    def test_a_misspelt_option_is_refused(self) -> None:
+        done = self.make("RUN=true", "CHIPS=gen3")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("there is no option CHIPS", done.stderr)
+
+
 if __name__ == "__main__":
     unittest.main()

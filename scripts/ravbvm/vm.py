@@ -386,12 +386,16 @@ def terminal_size() -> dict[str, str]:
 def explain(result: Result) -> str:
     """What a person needs to know of a run that failed: the end of the logs, and why."""
     lines = []
-    for log in result.log, result.emulator_log:
+    # A status of RUN's own has its reason in what RUN printed.
+    logs = (result.log, result.emulator_log) if result.error else ()
+    for log in logs:
         with contextlib.suppress(OSError):
             if tail := log.read_text(errors="replace").splitlines()[-TAIL:]:
                 lines += [f"---- {_relative(log)}", *tail]
     why = result.error or f"RUN ended with status {result.status}"
-    return "\n".join([*lines, "----", f"vm: {why}; kernel log: {_relative(result.log)}"])
+    if lines:
+        lines.append("----")
+    return "\n".join([*lines, f"vm: {why}; kernel log: {_relative(result.log)}"])
 
 
 def _relative(path: Path) -> Path:
