@@ -1040,10 +1040,10 @@ impl<T: Operations> Binding<T> {
             mdio::unregister(dev);
             ptp::unregister(dev);
             remove(dev);
-            // An interrupt handler or a PHY may have scheduled work until here.
             irq::free_all(dev);
-            work::cancel_all(dev);
             napi::delete_all(dev);
+            // Interrupt handlers, polls and PHYs may have scheduled it until here.
+            work::cancel_all(dev);
         }
 
         // Runtime PM callbacks use the driver's data, so this comes before it is dropped.
@@ -1058,6 +1058,14 @@ impl<T: Operations> Binding<T> {
 
         if let Some(ndev) = self.ndev() {
             self.ndev.store(core::ptr::null_mut(), Relaxed);
+
+            // SAFETY: `ndev` came from `alloc`, its data is dropped further down.
+            let dev = unsafe { Device::<'_, T>::from_raw(ndev.as_ptr()) };
+
+            // The callbacks of runtime PM may have scheduled work, and work may have started timers.
+            // From here on nothing of the driver runs, so that nothing can any more.
+            work::cancel_all(dev);
+            napi::cancel_timers(dev);
 
             // SAFETY: Within the allocation of the device.
             let private = unsafe { ndev.as_ptr().byte_add(PRIV_OFFSET) }.cast::<Private<T>>();

@@ -73,14 +73,25 @@ impl Core {
     }
 }
 
+/// What may be done with an instance.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// It is added, and not polled.
+    Disabled,
+    /// It is polled when scheduled.
+    Enabled,
+    /// It is not added any more.
+    Deleted,
+}
+
 /// One NAPI instance of a device.
 #[pin_data]
 pub(super) struct Slot<T: Operations> {
     core: Arc<Core>,
     /// Whether `napi_enable` was called. Held while the configuration path has the state.
     #[pin]
-    enabled: Mutex<bool>,
-    /// Reached through `Poll` if `*enabled`, through `NapiGuard` otherwise.
+    stage: Mutex<Stage>,
+    /// Reached through `Poll` if `*stage` is `Enabled`, through `NapiGuard` otherwise.
     state: UnsafeCell<T::NapiState<'static>>,
 }
 
@@ -106,7 +117,7 @@ pub(super) fn slots<T: Operations>(count: u32) -> Result<KVec<Pin<KBox<Slot<T>>>
         let slot = KBox::pin_init(
             pin_init!(Slot {
                 core,
-                enabled <- new_mutex!(false),
+                stage <- new_mutex!(Stage::Disabled),
                 state: UnsafeCell::new(Default::default()),
             }),
             GFP_KERNEL,
@@ -138,7 +149,10 @@ pub(super) fn add_all<T: Operations>(dev: &Device<'_, T>) {
     }
 }
 
-/// Removes the NAPI instances from their device, which nothing uses any more.
+/// Removes the NAPI instances from their device.
+///
+/// Code of the driver may still run, with references to them: it cannot enable them any more, and
+/// scheduling them does nothing. But it can start their timers (see [`cancel_timers`]).
 pub(super) fn delete_all<T: Operations>(dev: &Device<'_, T>) {
     for slot in &dev.private().napi {
         // `stop` should have done this.
@@ -146,8 +160,20 @@ pub(super) fn delete_all<T: Operations>(dev: &Device<'_, T>) {
 
         // SAFETY: The timer was initialised by `add_all`.
         unsafe { bindings::hrtimer_cancel(slot.core.timer.get()) };
-        // SAFETY: `napi` was added by `add_all`, and is disabled.
-        unsafe { bindings::rnet_napi_del(slot.as_raw()) };
+        let mut stage = slot.stage.lock();
+
+        if *stage == Stage::Disabled {
+            // SAFETY: `napi` was added by `add_all`, and is disabled.
+            unsafe { bindings::rnet_napi_del(slot.as_raw()) };
+            *stage = Stage::Deleted;
+        }
+    }
+}
+
+/// Cancels the timers of all NAPI instances, when nothing can start them any more.
+pub(super) fn cancel_timers<T: Operations>(dev: &Device<'_, T>) {
+    for slot in &dev.private().napi {
+        Napi::new(dev, slot).cancel_timer();
     }
 }
 
@@ -461,39 +487,40 @@ impl<'a, 'b, T: Operations> Napi<'a, 'b, T> {
         unsafe { bindings::hrtimer_cancel(self.slot.core.timer.get()) };
     }
 
-    /// Enables polling. Process context. Does nothing if it is enabled.
+    /// Enables polling. Process context. Does nothing if it is enabled, or the device is being
+    /// removed.
     pub fn enable(&self) {
-        let mut enabled = self.slot.enabled.lock();
+        let mut stage = self.slot.stage.lock();
 
-        if !*enabled {
+        if *stage == Stage::Disabled {
             // SAFETY: `napi` is added and disabled.
             unsafe { bindings::napi_enable(self.slot.as_raw()) };
-            *enabled = true;
+            *stage = Stage::Enabled;
         }
     }
 
     /// Disables polling, and waits for a running poll to finish. Process context. Does nothing if
     /// it is disabled.
     pub fn disable(&self) {
-        let mut enabled = self.slot.enabled.lock();
+        let mut stage = self.slot.stage.lock();
 
-        if *enabled {
+        if *stage == Stage::Enabled {
             // SAFETY: `napi` is added and enabled.
             unsafe { bindings::napi_disable(self.slot.as_raw()) };
-            *enabled = false;
+            *stage = Stage::Disabled;
         }
     }
 
     /// Gives access to the state of the instance, which must be disabled. Process context.
     pub fn lock(&self) -> Result<NapiGuard<'a, 'b, T>> {
-        let enabled = self.slot.enabled.lock();
+        let stage = self.slot.stage.lock();
 
-        if *enabled {
+        if *stage == Stage::Enabled {
             return Err(EBUSY);
         }
         Ok(NapiGuard {
             slot: self.slot,
-            _enabled: enabled,
+            _stage: stage,
             _bound: PhantomData,
         })
     }
@@ -503,7 +530,11 @@ impl<'a, 'b, T: Operations> Napi<'a, 'b, T> {
     pub fn set_irq(&self, irq: Option<u32>) {
         // CAST: Interrupt numbers are positive `int`s in C.
         let irq = irq.map_or(-1, |irq| irq as c_int);
+        let stage = self.slot.stage.lock();
 
+        if *stage == Stage::Deleted {
+            return;
+        }
         // SAFETY: `napi` is added to `dev`, whose instance lock the helper takes.
         unsafe { bindings::rnet_napi_set_irq(self.slot.as_raw(), irq) };
     }
@@ -519,8 +550,8 @@ impl<'a, 'b, T: Operations> Napi<'a, 'b, T> {
 /// While it exists, the instance cannot be enabled.
 pub struct NapiGuard<'a, 'b, T: Operations> {
     slot: &'a Slot<T>,
-    // INVARIANT of the type: the lock is held and protects `false`.
-    _enabled: Guard<'a, bool, MutexBackend>,
+    // INVARIANT of the type: the lock is held, and does not protect `Enabled`.
+    _stage: Guard<'a, Stage, MutexBackend>,
     _bound: PhantomData<T::NapiState<'b>>,
 }
 

@@ -253,9 +253,13 @@ impl<'a, 'b, T: Operations> Port<'a, 'b, T> {
     /// Connects the PHY that the device tree gives (`phy-handle` or `fixed-link`).
     ///
     /// Link changes are reported to [`Operations::adjust_link`] after [`start`](Port::start).
-    pub fn connect(&self, mode: Mode, _rtnl: &Rtnl) -> Result {
+    /// Returns `EBUSY` if one is connected.
+    pub fn connect(&self, mode: Mode, rtnl: &Rtnl) -> Result {
         if !T::HAS_ADJUST_LINK {
             build_error!("a driver that connects a PHY implements adjust_link");
+        }
+        if self.is_connected(rtnl) {
+            return Err(EBUSY);
         }
         let node = Node::of_device(self.0.parent()).ok_or(ENODEV)?;
         let slot = &self.0.private().phy;

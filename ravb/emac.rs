@@ -269,7 +269,6 @@ pub(super) fn start(data: &Private<'_>) {
     let mut settings = data.emac.lock();
 
     settings.running = true;
-    settings.wake = false;
     settings.write_mode(data);
     data.io.write_reg(ecsipr(data.info));
 }
@@ -279,7 +278,7 @@ pub(super) fn mask(data: &Private<'_>) {
     data.io.write_reg(ECSIPR::zeroed());
 }
 
-/// Reports magic packets and nothing else, until it is [started](start) again.
+/// Reports magic packets and nothing else, until it is [disarmed](disarm).
 pub(super) fn arm(data: &Private<'_>) {
     let mut settings = data.emac.lock();
 
@@ -287,6 +286,12 @@ pub(super) fn arm(data: &Private<'_>) {
     settings.write_mode(data);
     data.io.write_reg(ECSR::zeroed().with_mpd(true).clearing());
     data.io.write_reg(ECSIPR::zeroed().with_mpd(true));
+}
+
+/// Ends what [`arm`] began: no interrupt any more, and the next write of the mode is a usual one.
+pub(super) fn disarm(data: &Private<'_>) {
+    data.emac.lock().wake = false;
+    mask(data);
 }
 
 /// Returns whether magic packets are reported, and nothing else.

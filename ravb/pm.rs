@@ -110,7 +110,8 @@ fn wake_up(dev: &Device<'_, Ravb>, rtnl: &Rtnl) -> Result {
 
 /// Starts the queues anew, in the midst of whatever the chip was doing.
 fn restore(dev: &Device<'_, Ravb>, rtnl: &Rtnl) -> Result {
-    emac::mask(dev.data().get_ref());
+    // First: whatever fails after this, the next suspend and resume begin as usual.
+    emac::disarm(dev.data().get_ref());
     dmac::stop(dev);
     ptp::power_on(dev);
 

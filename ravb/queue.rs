@@ -215,6 +215,9 @@ pub(super) fn resume(dev: &Device<'_, Ravb>, features: Features, rtnl: &Rtnl) ->
         tx.checksums = checksums;
         if let Some(sender) = &mut tx.sender {
             sender.rewind();
+            // `restart_tx` may have given up half way.
+            data.base_table
+                .set_tx(queue, Some(sender.ring().address()))?;
         }
     }
 

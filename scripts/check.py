@@ -374,6 +374,29 @@ def against(chip: str):
     return suite
 
 
+# What a device tree can lack, or have wrong, and what the driver says to it.
+PROBE_ERRORS = (
+    ("dt_omit=resets", "no reset line"),
+    ("dt_omit=clocks", "no clock"),
+    ("dt_omit=interrupts", "no interrupt ch22"),
+    ("dt_omit=phy-mode", "invalid or missing phy-mode"),
+    ("clock_hz=1000000", "the gPTP clock has 1000000 Hz: out of range"),
+)
+
+
+def probe_errors(name: str, report: Report, _selection: list) -> None:
+    """A probe that fails says why and leaves nothing behind, so that the module can be unloaded."""
+    run = "\n".join(("set -e", "modprobe mdio-bitbang", "insmod ravb-rs.ko", "dmesg | grep 'ravb_rs.*error'",
+                     "[[ -z $(grep ravb /proc/interrupts) ]]", "rmmod ravb_rs"))
+    for fault, words in PROBE_ERRORS:
+        said = []
+        status, tail = vm(run, LOGS / f"{name}-{fault.partition('=')[2]}.log", 300, said.append, CHIP="gen3",
+                          DRIVER="none", FILES="build/module-stock/ravb-rs.ko", ICOUNT=1, PEER="model", TWIN=fault)
+        told = any(words in line for line in said)
+        report.add(Result(name, fault, PASS if told and status == 0 else FAIL,
+                          f"status {status}, {'says' if told else 'does not say'}: {words}", said + tail))
+
+
 def _until_open(accesses: list) -> list:
     """Of what came before the first mark: the probe, which ends in the second reset mode.
 
@@ -637,6 +660,7 @@ SUITES = {
        for c in ("gbeth", "gen3")},
     **{f"trace-{c}": trace(c) for c in CHIPS},
     **{f"rs-trace-{c}": with_module(against(c)) for c in CHIPS},
+    "rs-probe-errors": with_module(probe_errors),
     **{f"oracle-{c}": oracle(c, tests=TRAFFIC) for c in CHIPS},
     **{f"recovery-{c}": oracle(c, tests=RECOVERY) for c in CHIPS},
     "module": module,

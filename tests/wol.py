@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from lib.py import RavbEnv, ksft_disruptive, ksft_eq, ksft_exit, ksft_lt, ksft_pr, ksft_run
-from lib.py import KsftSkipEx, cmd, defer, ethtool, sysfs_write, until, verdict
+from lib.py import KsftSkipEx, cmd, defer, ethtool, fatal, sysfs_write, until, verdict
 from lib.py.packets import eth, mac_bytes
 from suspend import sleep_until_alarm
 
@@ -71,10 +71,32 @@ def no_wake_without(cfg) -> None:
     cmd("ip neigh flush all", fail=False)
 
 
+@ksft_disruptive
+def failed_resume(cfg) -> None:
+    """The MAC does not come back from a sleep with wol g; once it is well again, so is the port."""
+    if not cfg.chip.wol:
+        raise KsftSkipEx(f"{cfg.chip.name} has no magic packet detection")
+    twin = cfg.require_twin()
+    fatal(cfg, "T4")
+    defer(cfg.set_link, True)
+    ethtool(f"-s {cfg.ifname} wol g")
+    defer(twin.stuck_mode, False)
+    twin.stuck_mode(True)
+    sleep_until_alarm()
+    twin.stuck_mode(False)
+    cfg.set_link(False)
+    ethtool(f"-s {cfg.ifname} wol d")
+    # This sleep has nothing to do with magic packets any more.
+    sleep_until_alarm()
+    cfg.set_link(True)
+    until(cfg.link_up, 15, "link")
+    cfg.resume()
+
+
 def main() -> None:
     """Ksft boiler plate main"""
     with RavbEnv(__file__) as cfg:
-        ksft_run([no_wake_without, wakes], args=(cfg,))
+        ksft_run([no_wake_without, failed_resume, wakes], args=(cfg,))
     ksft_exit()
 
 

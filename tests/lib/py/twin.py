@@ -89,6 +89,10 @@ class Twin:
         """The DMA engine of a TX queue fetches nothing."""
         self.order(f"stuck-tx queue={queue} {'on' if on else 'off'}")
 
+    def stuck_mode(self, on: bool) -> None:
+        """Changes of the operating mode do not end."""
+        self.order(f"stuck-mode {'on' if on else 'off'}")
+
     def lose_stamp(self, count: int) -> None:
         self.order(f"lose-stamp count={count}")
 
