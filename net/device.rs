@@ -1062,8 +1062,8 @@ impl<T: Operations> Binding<T> {
             // SAFETY: `ndev` came from `alloc`, its data is dropped further down.
             let dev = unsafe { Device::<'_, T>::from_raw(ndev.as_ptr()) };
 
-            // The callbacks of runtime PM may have scheduled work, and work may have started timers.
-            // From here on nothing of the driver runs, so that nothing can any more.
+            // The callbacks of runtime PM may have scheduled work, and work may have started
+            // timers. From here on nothing of the driver runs, so that nothing can any more.
             work::cancel_all(dev);
             napi::cancel_timers(dev);
 

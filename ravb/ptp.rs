@@ -683,8 +683,8 @@ pub(super) fn forget_stamps(dev: &Device<'_, Ravb>) {
 
 /// Stamps of sent packets have come.
 ///
-/// They come in the order of the packets: those before a packet that wait still do so in vain. A tag
-/// that nobody waits for belongs to a packet that was given up.
+/// They come in the order of the packets: those before a packet that wait still do so in vain. A
+/// tag that nobody waits for belongs to a packet that was given up.
 pub(super) fn stamps(dev: &Device<'_, Ravb>) {
     /// More than the FIFO can hold.
     const LIMIT: u32 = 16;
