@@ -12,15 +12,14 @@ import json
 import math
 import os
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
 import bench_inject
 import bench_waits
+from bench_common import Condition, run
 
-from ravbvm import Options, Vm, VmError
-from ravbvm.vm import explain
+from ravbvm import Options, VmError
 
 TOP = Path(__file__).resolve().parents[1]
 GUEST = Path(__file__).resolve().parent / "bench"
@@ -28,16 +27,6 @@ OUT = TOP / "build/bench"
 
 # What an access to the MAC costs a CPU of these SoCs is not published; these are plausible.
 CHARGED = "mmio_read_ns=150:mmio_write_ns=30:noncoherent=1"
-
-
-@dataclass(frozen=True)
-class Condition:
-    """How the machine is made."""
-
-    name: str
-    title: str
-    shift: int
-    twin: str
 
 
 CONDITIONS = (
@@ -101,9 +90,7 @@ def livelock(drivers: list[str], seeds: list[int]) -> list[dict]:
                     files=[GUEST / "livelock.py", GUEST / "quiet.py"],
                     timeout=600,
                 )
-                result = Vm(options).run()
-                if result.status:
-                    raise VmError(explain(result))
+                result = run(options)
                 samples += [json.loads(line) for line in result.text.splitlines()]
             rows += rows_of(samples, condition, driver)
     return rows
@@ -185,9 +172,7 @@ def model(drivers: list[str], seeds: list[int]) -> list[dict]:
     for driver, script in (("none", "model-reads.sh"), *((d, "model-flood.sh") for d in drivers)):
         print(f"bench: model, {script}, driver {driver}", file=sys.stderr, flush=True)
         options = Options(run=f"bash /root/{script}", driver=driver, peer="model", files=[GUEST / script], timeout=300)
-        result = Vm(options).run()
-        if result.status:
-            raise VmError(explain(result))
+        result = run(options)
         for line in result.text.splitlines():
             metric, policy, number, unit = line.split()
             rows.append(
@@ -227,9 +212,7 @@ def by_load(case: str, figures: dict[str, str]):
                     files=[GUEST / f"{case}.py", GUEST / "quiet.py"],
                     timeout=600,
                 )
-                result = Vm(options).run()
-                if result.status:
-                    raise VmError(explain(result))
+                result = run(options)
                 for line in result.text.splitlines():
                     sample = json.loads(line)
                     for figure in figures:

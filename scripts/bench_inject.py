@@ -5,11 +5,12 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from ravbvm import Options, Vm, VmError
+from bench_common import Condition, run
+
+from ravbvm import Options, VmError
 from ravbvm.vm import explain
 
 TOP = Path(__file__).resolve().parents[1]
@@ -22,16 +23,6 @@ POLICIES = {
     "jiffies": "jiffies loop",
     "status": "status first (the driver's)",
 }
-
-
-@dataclass(frozen=True)
-class Condition:
-    """How the machine is made."""
-
-    name: str
-    title: str
-    shift: int
-    twin: str
 
 
 # A read waits for the answer, a write does not: 150 and 30 ns are plausible for such a bus.
@@ -72,9 +63,9 @@ def _measure(module: Path, condition: Condition, seed: int) -> dict[str, float]:
         twin=condition.twin,
         timeout=600,
     )
-    result = Vm(options).run()
+    result = run(options)
     found = re.search(r"mbit=([\d.]+)", result.text)
-    if result.status or not found:
+    if not found:
         raise VmError(explain(result))
     counts = dict(re.findall(r"^qs\.(\w+) (\d+)$", result.text, re.MULTILINE))
     return {

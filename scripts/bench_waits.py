@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
-from ravbvm import Options, Vm, VmError
-from ravbvm.vm import explain
+from bench_common import run
+
+from ravbvm import Options
 
 CHIPS = ("gbeth", "gen3")
 # Down and up gives each mode change and the stop of the DMA; the clock is read where there is one.
@@ -100,9 +101,7 @@ def measure(drivers: list[str], seeds: list[int]) -> list[dict]:
                     options = Options(
                         run=RUN, driver=driver, chip=chip, icount=True, seed=seed, trace=path, timeout=300
                     )
-                    result = Vm(options).run()
-                    if result.status:
-                        raise VmError(explain(result))
+                    run(options)
                     for what, waits in waits_of(path.read_text()).items():
                         found[what] += [((wait.end - wait.begin) / 1000, wait.reads) for wait in waits]
             for what, waits in sorted(found.items()):

@@ -682,10 +682,6 @@ SUITES = {
 
 BY_THE_CLOCK = ("host-", "rs-smp-")
 
-# Suites that have not been seen to pass as a whole on the present model and tests. They run when named, and a run of
-# all says that they were not part of it.
-NOT_YET = {}
-
 # Seconds where no earlier run has left its own: the longest are started first.
 GUESS = {"twin": 90, "shim-in-tree": 600, "oracle": 300, "recovery": 300, "trace": 10, "coverage": 60, "host": 60}
 
@@ -693,7 +689,7 @@ GUESS = {"twin": 90, "shim-in-tree": 600, "oracle": 300, "recovery": 300, "trace
 def select(words: list) -> dict:
     """{suite: tests selected in it}"""
     if not words:
-        return {name: [] for name in SUITES if name not in NOT_YET}
+        return {name: [] for name in SUITES}
     chosen = {}
     for word in words:
         pattern, _, tests = word.partition(":")
@@ -774,9 +770,6 @@ def main() -> int:
     times = known_times()
     order = sorted(chosen, key=lambda n: -times.get(n, GUESS.get(n.split("-")[0], 30)))
     LOGS.mkdir(parents=True, exist_ok=True)
-    if not args.suites:
-        for name, why in NOT_YET.items():
-            report.say(f"not part of this run: {name} ({why})")
     report.say(f"{len(order)} suites, {args.j} at a time, logs in {LOGS.relative_to(TOP)}/")
     start = time.monotonic()
     took = {}

@@ -49,7 +49,6 @@ KNOWN_C_FAULTS = {
     "PHC": Fault(RCAR, "the PTP clock is gone while the interface is down"),
     "B5.2": Fault(GPTP, "a ring size change unregisters the PTP clock under its users"),
     "SWTS": Fault(("gbeth",), "no software TX timestamps"),
-    "NOTS": Fault(("gbeth",), "ethtool -T claims no software RX timestamps either"),
 }
 
 
