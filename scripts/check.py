@@ -722,6 +722,9 @@ def run_suite(name: str, report: Report, selection: list) -> float:
     return time.monotonic() - start
 
 
+SHOWN_AGAIN = 6     # last lines of what a failed check printed
+
+
 def summary(report: Report, took: dict, seconds: float) -> int:
     counts = collections.Counter(r.status for r in report.results)
     faults = collections.defaultdict(set)
@@ -743,6 +746,9 @@ def summary(report: Report, took: dict, seconds: float) -> int:
         print("Failed:")
         for r in failed:
             print(f"  {r.suite}  {r.name}  {r.why}")
+            # Once more, since whoever reads this may have only the end of the output.
+            for line in r.detail[-SHOWN_AGAIN:]:
+                print(f"      | {line}")
     print("Seconds, slowest first: " + ", ".join(
         f"{n} {t:.0f}" for n, t in sorted(took.items(), key=lambda kv: -kv[1])) +
         f"; {seconds:.0f} in all")

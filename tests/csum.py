@@ -14,7 +14,7 @@ from lib.py import RavbEnv, KsftNamedVariant, ksft_disruptive, ksft_eq, ksft_exi
     ksft_run, ksft_true, ksft_variants
 from lib.py import KsftSkipEx, bkg, cmd, defer, ethtool, rand_port, until, verdict, wait_port_listen
 from lib.py.packets import dissect, eth, ip_packet, padded, tcp_to_port, udp, \
-    udp_to_port, wrong_csums, ETH_P_IP, ETH_P_IPV6, csum16
+    udp_to_port, wrong_csums, ETH_P_IP, ETH_P_IPV6, WRONG_CSUM, csum16
 
 FAMILIES = {"4": socket.AF_INET, "6": socket.AF_INET6}
 
@@ -157,7 +157,7 @@ def received(cfg, rx, ipver) -> None:
             good.append(padded(eth(cfg.mac, cfg.remote_mac, ethertype,
                                    udp(src, dst, 9, port, data))))
             bad.append(padded(eth(cfg.mac, cfg.remote_mac, ethertype,
-                                  udp(src, dst, 9, port, data, csum=0x1234))))
+                                  udp(src, dst, 9, port, data, csum=WRONG_CSUM))))
         # Padding that is not zero: counted by a sum over the frame, and not part of the datagram.
         right.append(b"x")
         good.append(padded(eth(cfg.mac, cfg.remote_mac, ethertype,
@@ -218,7 +218,8 @@ def bad_counted(cfg) -> None:
     _peer_sends_as_given(cfg)
     count = 6
     src, dst = cfg.remote_addr_v["4"], cfg.addr_v["4"]
-    frame = eth(cfg.mac, cfg.remote_mac, ETH_P_IP, udp(src, dst, 9, 9, b"bad" * 30, csum=0x1234))
+    frame = eth(cfg.mac, cfg.remote_mac, ETH_P_IP,
+                udp(src, dst, 9, 9, b"bad" * 30, csum=WRONG_CSUM))
     before, packets = cfg.queue_stats(), cfg.stats()["rx_packets"]
     with cfg.remote_packets() as peer:
         peer.send([frame], count)

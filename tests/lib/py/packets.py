@@ -53,18 +53,26 @@ def _pseudo(src: bytes, dst: bytes, proto: int, length: int) -> bytes:
     return src + dst + struct.pack("!II", length, proto)
 
 
+# A fixed value would be the right checksum of one port, and ports are drawn at random.
+WRONG_CSUM = object()
+
+
 def udp(src: str, dst: str, sport: int, dport: int, data: bytes, csum=None,
         ident: int = 1) -> bytes:
     """An IP packet (version by the addresses) with UDP.
 
-    @csum None: the right checksum; otherwise this value.
+    @csum None: the right checksum; WRONG_CSUM: another one; otherwise this value.
     """
     family = socket.AF_INET6 if ":" in src else socket.AF_INET
     s, d = socket.inet_pton(family, src), socket.inet_pton(family, dst)
     length = 8 + len(data)
     head = struct.pack("!HHHH", sport, dport, length, 0)
+    right = (~csum16(_pseudo(s, d, socket.IPPROTO_UDP, length) + head + data) & 0xffff) or 0xffff
     if csum is None:
-        csum = (~csum16(_pseudo(s, d, socket.IPPROTO_UDP, length) + head + data) & 0xffff) or 0xffff
+        csum = right
+    elif csum is WRONG_CSUM:
+        # The next one: never zero, which means none, and never the other form of the right one.
+        csum = right % 0xffff + 1
     return ip_packet(s, d, socket.IPPROTO_UDP, head[:6] + struct.pack("!H", csum) + data, ident)
 
 
