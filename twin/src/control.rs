@@ -121,6 +121,7 @@ Faults of the MAC (count: the next so many events, default 1)
   lose-irq line=N [count=N]         interrupt line N is not raised
   stuck-irq line=N on|off           interrupt line N stays asserted
   stuck-tx queue=N on|off           TX queue N never fetches a descriptor
+  stuck-dlr on|off                  DLR restarts no queue
   stuck-rx on|off                   RX DMA stands still
   stuck-mode on|off                 CSR.OPS does not follow CCC.OPC
   stuck-stop on|off                 DMA never reports idle
@@ -539,6 +540,7 @@ fn fault(words: &mut Words<'_>) -> Result<Option<Fault>, String> {
         "stuck-tx" => {
             Fault::StuckTx { queue: words.needed("queue", 0, 3)? as u8, on: words.on_off()? }
         }
+        "stuck-dlr" => Fault::StuckDlr { on: words.on_off()? },
         "stuck-rx" => Fault::StuckRx { on: words.on_off()? },
         "stuck-mode" => Fault::StuckMode { on: words.on_off()? },
         "stuck-stop" => Fault::StuckStop { on: words.on_off()? },
@@ -734,6 +736,7 @@ mod tests {
             ("stuck-irq line=2 on", StuckIrq { line: 2, on: true }),
             ("stuck-tx queue=0 on", StuckTx { queue: 0, on: true }),
             ("stuck-tx off queue=1", StuckTx { queue: 1, on: false }),
+            ("stuck-dlr on", StuckDlr { on: true }),
             ("stuck-rx on", StuckRx { on: true }),
             ("stuck-mode on", StuckMode { on: true }),
             ("stuck-stop off", StuckStop { on: false }),
@@ -927,6 +930,7 @@ mod tests {
             "lose-irq",
             "stuck-irq",
             "stuck-tx",
+            "stuck-dlr",
             "stuck-rx",
             "stuck-mode",
             "stuck-stop",

@@ -15,6 +15,8 @@ pub enum Fault {
     StuckIrq { line: u8, on: bool },
     /// TX queue `queue` accepts requests and never fetches a descriptor; TSRQ stays set.
     StuckTx { queue: u8, on: bool },
+    /// DLR takes requests and carries none out; its bits stay set.
+    StuckDlr { on: bool },
     /// RX DMA stops: frames are dropped as by a full FIFO, no status changes.
     StuckRx { on: bool },
     /// CSR.OPS no longer follows CCC.OPC.

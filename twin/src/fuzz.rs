@@ -240,6 +240,8 @@ const ORDERS: &[&str] = &[
     "stuck-irq line=# off",
     "stuck-tx queue=# on",
     "stuck-tx queue=# off",
+    "stuck-dlr on",
+    "stuck-dlr off",
     "stuck-rx on",
     "stuck-rx off",
     "stuck-mode on",

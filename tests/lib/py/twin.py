@@ -89,6 +89,10 @@ class Twin:
         """The DMA engine of a TX queue fetches nothing."""
         self.order(f"stuck-tx queue={queue} {'on' if on else 'off'}")
 
+    def stuck_dlr(self, on: bool) -> None:
+        """No queue can be restarted by itself."""
+        self.order(f"stuck-dlr {'on' if on else 'off'}")
+
     def stuck_mode(self, on: bool) -> None:
         """Changes of the operating mode do not end."""
         self.order(f"stuck-mode {'on' if on else 'off'}")

@@ -36,6 +36,7 @@ const MAX_GPTP: Ns = 1_000;
 /// Faults in force.
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
+    pub(crate) stuck_dlr: bool,
     pub(crate) stuck_rx: bool,
     pub(crate) stuck_mode: bool,
     pub(crate) stuck_stop: bool,
@@ -453,6 +454,10 @@ impl Mac {
                     queue.stuck = on;
                 }
                 self.tx_kick(now);
+            }
+            Fault::StuckDlr { on } => {
+                self.faults.stuck_dlr = on;
+                self.serve_dlr();
             }
             Fault::StuckRx { on } => self.faults.stuck_rx = on,
             Fault::StuckMode { on } => self.faults.stuck_mode = on,

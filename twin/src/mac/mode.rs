@@ -119,20 +119,24 @@ impl Mac {
 
     /// A write to DLR: 1 asks for a queue to start again at its entry of the base address table.
     pub(super) fn write_dlr(&mut self, value: u32) {
-        for n in 0..tx::QUEUES + rx::QUEUES {
-            if value & (1 << n) == 0 {
-                continue;
-            }
+        self.regs.or(reg::DLR, value);
+        self.serve_dlr();
+    }
+
+    /// Carries out the requests in DLR: in OPERATION only, and elsewhere no queue has left its
+    /// entry.
+    pub(super) fn serve_dlr(&mut self) {
+        if self.mode.ops != Ops::Operation || self.faults.stuck_dlr {
+            return;
+        }
+        let requests = self.regs.get(reg::DLR);
+        for n in (0..tx::QUEUES + rx::QUEUES).filter(|n| requests & (1 << n) != 0) {
             match n {
                 0..tx::QUEUES => self.tx.restart_queue(n),
                 _ => self.rx.cur[n - tx::QUEUES] = None,
             }
         }
-        let served = self.mode.ops == Ops::Operation;
-        self.regs.or(reg::DLR, value);
-        if served {
-            self.regs.clear(reg::DLR, value);
-        }
+        self.regs.set(reg::DLR, 0);
     }
 
     /// Takes mode changes whose time has come.

@@ -7,8 +7,8 @@ use ravbtwin::chip::CHIP_GBETH;
 use ravbtwin::mac::regs::reg;
 
 tests! {
-    lost_interrupt, stuck_interrupt, stuck_queue, stuck_reception, stuck_mode, stuck_stop,
-    stuck_checksum_ports, stuck_gptp, lost_stamps, fifo_overflow, bus_errors, slowness,
+    lost_interrupt, stuck_interrupt, stuck_queue, stuck_restart, stuck_reception, stuck_mode,
+    stuck_stop, stuck_checksum_ports, stuck_gptp, lost_stamps, fifo_overflow, bus_errors, slowness,
     false_carrier, counters_of_the_e_mac, clearing_counters,
 }
 
@@ -56,6 +56,25 @@ fn stuck_queue() {
         b.order("stuck-tx queue=0 off");
         b.drained(0);
         assert_eq!(b.dt(TX_RING[0]), FEMPTY);
+    });
+}
+
+fn stuck_restart() {
+    on_all(|b| {
+        b.open();
+        b.order("stuck-dlr on");
+        b.tx_put(0, 0, &frame(60));
+        b.kick(0);
+        b.drained(0);
+        b.w(reg::DLR, 1);
+        b.run(1000 * MS);
+        assert_eq!((b.r(reg::DLR), b.r(reg::CDAR0)), (1, TX_RING[0] + 8), "the queue stays");
+        b.order("stuck-dlr off");
+        b.tx_put(0, 0, &frame(61));
+        b.kick(0);
+        b.drained(0);
+        assert_eq!(b.mem.sent.last().unwrap().len(), 61);
+        assert_eq!((b.r(reg::DLR), b.r(reg::CDAR0)), (0, TX_RING[0] + 8));
     });
 }
 
