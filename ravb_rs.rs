@@ -18,44 +18,7 @@ mod inject;
 #[forbid(unsafe_code)]
 mod wait;
 
-kernel::of_device_table!(
-    OF_TABLE,
-    <ravb::Ravb as net::platform::Driver>::IdInfo,
-    [
-        (
-            of::DeviceId::new(c"renesas,etheravb-r8a7790"),
-            ravb::hw_info::GEN2
-        ),
-        (
-            of::DeviceId::new(c"renesas,etheravb-r8a7794"),
-            ravb::hw_info::GEN2
-        ),
-        (
-            of::DeviceId::new(c"renesas,etheravb-rcar-gen2"),
-            ravb::hw_info::GEN2
-        ),
-        (
-            of::DeviceId::new(c"renesas,etheravb-r8a7795"),
-            ravb::hw_info::GEN3
-        ),
-        (
-            of::DeviceId::new(c"renesas,etheravb-rcar-gen3"),
-            ravb::hw_info::GEN3
-        ),
-        (
-            of::DeviceId::new(c"renesas,etheravb-rcar-gen4"),
-            ravb::hw_info::GEN4
-        ),
-        (
-            of::DeviceId::new(c"renesas,etheravb-rzv2m"),
-            ravb::hw_info::RZV2M
-        ),
-        (
-            of::DeviceId::new(c"renesas,rzg2l-gbeth"),
-            ravb::hw_info::GBETH
-        )
-    ]
-);
+ravb::hw_info::device_table!(OF_TABLE);
 
 kernel::of_device_table!(
     INJECT_OF_TABLE,

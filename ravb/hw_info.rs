@@ -546,6 +546,35 @@ pub(crate) const GBETH: HwInfo = checked(HwInfo {
     },
 });
 
+/// Declares the device table. To be used in the crate root: the name of the table's symbol, which
+/// the kernel's tools read, begins with the module in which it stands, and that has to be the
+/// driver.
+macro_rules! device_table {
+    ($table:ident) => {
+        $crate::ravb::hw_info::device_table!($table {
+            c"renesas,etheravb-r8a7790" => GEN2,
+            c"renesas,etheravb-r8a7794" => GEN2,
+            c"renesas,etheravb-rcar-gen2" => GEN2,
+            c"renesas,etheravb-r8a7795" => GEN3,
+            c"renesas,etheravb-rcar-gen3" => GEN3,
+            c"renesas,etheravb-rcar-gen4" => GEN4,
+            c"renesas,etheravb-rzv2m" => RZV2M,
+            c"renesas,rzg2l-gbeth" => GBETH,
+        });
+    };
+    ($table:ident { $($compatible:literal => $info:ident,)* }) => {
+        ::kernel::of_device_table!(
+            $table,
+            $crate::ravb::hw_info::HwInfo,
+            [$((
+                ::kernel::of::DeviceId::new($compatible),
+                $crate::ravb::hw_info::$info
+            )),*]
+        );
+    };
+}
+pub(crate) use device_table;
+
 #[kunit_tests(ravb_rs_hw_info)]
 mod tests {
     use super::*;
