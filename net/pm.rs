@@ -85,12 +85,16 @@ impl<'b> Runtime<'b> {
     }
 
     /// Puts the device into its suspended state, for system suspend. Process context.
+    ///
+    /// Runtime PM is disabled from then on, until [`force_resume`](Runtime::force_resume). If this
+    /// fails the device is as it was, with runtime PM enabled: there is nothing to undo.
     pub fn force_suspend(&self) -> Result {
         // SAFETY: The device is bound.
         to_result(unsafe { bindings::pm_runtime_force_suspend(raw(self.0)) })
     }
 
-    /// Undoes [`force_suspend`](Runtime::force_suspend), if the device was in use. Process context.
+    /// Undoes [`force_suspend`](Runtime::force_suspend): resumes the device if it was in use, and
+    /// enables runtime PM, also when this fails. Process context.
     pub fn force_resume(&self) -> Result {
         // SAFETY: The device is bound.
         to_result(unsafe { bindings::pm_runtime_force_resume(raw(self.0)) })

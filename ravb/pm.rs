@@ -54,15 +54,16 @@ pub(super) fn suspend(dev: &Device<'_, Ravb>, rtnl: &Rtnl) -> Result {
     shutdown(dev, rtnl);
     // The timer's mode will not be the one that it was.
     ptp::before_mode(dev, Mode::Reset);
-    dev.pm()
-        .force_suspend()
-        .and_then(|()| dev.data().reset.assert())
-        .inspect_err(|_| {
-            // No callback follows a suspend that has failed.
-            if let Err(e) = resume(dev, rtnl) {
-                dev_err!(dev, "cannot be resumed: {e:?}\n");
-            }
-        })
+
+    // No callback follows a suspend that has failed.
+    if let Err(e) = dev.pm().force_suspend() {
+        undone(dev, restart(dev, Ok(()), rtnl));
+        return Err(e);
+    }
+    dev.data()
+        .reset
+        .assert()
+        .inspect_err(|_| undone(dev, resume(dev, rtnl)))
 }
 
 /// See [`crate::net::platform::Driver::resume`].
@@ -70,15 +71,18 @@ pub(super) fn resume(dev: &Device<'_, Ravb>, rtnl: &Rtnl) -> Result {
     if emac::is_armed(dev.data().get_ref()) {
         return wake_up(dev, rtnl);
     }
-    dev.data().reset.deassert()?;
-    dev.pm().force_resume()?;
-    let result = restart(dev, rtnl);
+    let deasserted = dev.data().reset.deassert();
+    // Whatever became of the reset: runtime PM stays disabled otherwise.
+    let resumed = dev.pm().force_resume();
 
-    // Attached in any case: a device that could not be started can be taken down and up again.
-    if dev.running() {
-        dev.attach(rtnl);
+    restart(dev, deasserted.and(resumed), rtnl)
+}
+
+/// Says so if a suspend that has failed could not be undone.
+fn undone(dev: &Device<'_, Ravb>, result: Result) {
+    if let Err(e) = result {
+        dev_err!(dev, "cannot be resumed: {e:?}\n");
     }
-    result
 }
 
 /// Suspends a device that shall wake the system: nothing in the driver runs any more, and the chip
@@ -94,9 +98,7 @@ fn sleep_lightly(dev: &Device<'_, Ravb>, rtnl: &Rtnl) -> Result {
     set_wake(dev, true).inspect_err(|e| {
         dev_err!(dev, "the interrupt cannot wake the system: {e:?}\n");
         // No callback follows a suspend that has failed.
-        if let Err(e) = restore(dev, rtnl) {
-            dev_err!(dev, "cannot be resumed: {e:?}\n");
-        }
+        undone(dev, restore(dev, rtnl));
     })
 }
 
@@ -128,8 +130,19 @@ fn set_wake(dev: &Device<'_, Ravb>, on: bool) -> Result {
     dev.irqs().set_wake(line, on)
 }
 
+/// Brings back what [`shutdown`] has taken down, if the chip is `ready` for that.
+fn restart(dev: &Device<'_, Ravb>, ready: Result, rtnl: &Rtnl) -> Result {
+    let result = ready.and_then(|()| program(dev, rtnl));
+
+    // Attached in any case: a device that could not be started can be taken down and up again.
+    if dev.running() {
+        dev.attach(rtnl);
+    }
+    result
+}
+
 /// Programs the chip after a reset.
-fn restart(dev: &Device<'_, Ravb>, rtnl: &Rtnl) -> Result {
+fn program(dev: &Device<'_, Ravb>, rtnl: &Rtnl) -> Result {
     let _active = dev.pm().resume()?;
 
     dmac::reset(dev)?;
