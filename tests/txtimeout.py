@@ -112,6 +112,25 @@ def others_go_on(cfg) -> None:
 
 
 @ksft_disruptive
+def restart_refused(cfg) -> None:
+    """The stuck queue cannot even be restarted by itself: everything is started anew."""
+    twin = cfg.require_twin()
+    fatal(cfg, "B9")
+    defer(twin.stuck_tx, 0, False)
+    defer(twin.stuck_dlr, False)
+    twin.stuck_dlr(True)
+    with KernelLog() as log:
+        _stick(cfg, twin)
+        if cfg.driver == "rs":
+            line = log.find("starting all queues anew", WATCHDOG)
+            ksft_true(line, "the driver has noticed that the restart does not help")
+            ksft_pr(line)
+        twin.stuck_tx(0, False)
+        # With the fault in force: nothing but the first attempt depends on it.
+        cfg.resume(WATCHDOG)
+
+
+@ksft_disruptive
 def down_while_stuck(cfg) -> None:
     """A stuck port can be taken down, and works when brought up after the cause is gone."""
     twin = cfg.require_twin()
@@ -131,7 +150,7 @@ def main() -> None:
     """Ksft boiler plate main"""
     with RavbEnv(__file__) as cfg:
         ksft_run([stuck_engine, freed_during_recovery, noticed_while_receiving, others_go_on,
-                  down_while_stuck], args=(cfg,))
+                  restart_refused, down_while_stuck], args=(cfg,))
     ksft_exit()
 
 
