@@ -13,6 +13,9 @@ from lib.py import ptp
 from lib.py.ptp import NS
 
 
+STEPS = 10_000
+
+
 def _rate(clock, seconds: float) -> tuple:
     """(ppm that the clock runs fast against the raw monotonic clock, uncertainty in ppm)."""
     a = clock.sample()
@@ -70,20 +73,40 @@ def settime(cfg) -> None:
             ksft_true(0 <= error <= took, f"set {value}, read {error} ns later within {took} ns")
 
 
-def step_keeps_time(cfg) -> None:
-    """Stepping by an offset keeps the time that passes meanwhile."""
+def settime_keeps_time(cfg) -> None:
+    """What is set counts from a moment within the call, to the tick."""
     cfg.require_stamps()
-    steps = 200
+    tick, raw = cfg.chip.tick_ns, time.CLOCK_MONOTONIC_RAW
+    worst = 0
+    with ptp.open_phc(cfg) as clock:
+        for n in range(STEPS):
+            value = (1 + n % 1000) * NS
+            start = time.clock_gettime_ns(raw)
+            clock.set(value)
+            passed = clock.now() - value
+            # From some moment of the setting to some moment of the reading.
+            worst = max(worst, -passed, passed - (time.clock_gettime_ns(raw) - start))
+    ksft_pr(f"{STEPS} times set and read: at most {worst} ns outside the calls (tick: {tick} ns)")
+    ksft_lt(worst, tick + 1, "ns gained or lost")
+
+
+def step_keeps_time(cfg) -> None:
+    """Stepping by an offset keeps the time that passes meanwhile, to the tick."""
+    cfg.require_stamps()
     with ptp.open_phc(cfg) as clock:
         clock.set(1000 * NS)
         a = clock.sample()
-        for n in range(steps):
+        for n in range(STEPS):
             clock.step(NS if n % 2 == 0 else -NS)
+            clock.now()
         b = clock.sample()
-    lost = ((b[0] - a[0]) - (b[1] - a[1])) / steps
-    ksft_pr(f"{lost:.0f} ns lost by a step, on average of {steps}")
-    verdict(cfg, "B21", round(lost), lambda ns: abs(ns) < 100, lambda ns: 100 <= ns < 1_000_000,
-            "ns lost by a step")
+    lost = (b[0] - a[0]) - (b[1] - a[1])
+    unsure = (a[2] + b[2]) / 2
+    limit = cfg.chip.tick_ns * STEPS + unsure
+    ksft_pr(f"{lost} ns lost by {STEPS} steps and readings (+-{unsure:.0f}), "
+            f"{lost / STEPS:.2f} ns by each (tick: {cfg.chip.tick_ns} ns)")
+    verdict(cfg, "B21", lost, lambda ns: abs(ns) <= limit,
+            lambda ns: limit < ns < STEPS * 1_000_000, f"ns lost by {STEPS} steps")
 
 
 def step(cfg) -> None:
@@ -261,8 +284,8 @@ def survives_down_up(cfg) -> None:
 def main() -> None:
     """Ksft boiler plate main"""
     with RavbEnv(__file__) as cfg:
-        ksft_run([capabilities, runs, monotonic, settime, step, step_keeps_time, slew,
-                  external_timestamp, periodic_output, periodic_output_late_start, down,
+        ksft_run([capabilities, runs, monotonic, settime, settime_keeps_time, step, step_keeps_time,
+                  slew, external_timestamp, periodic_output, periodic_output_late_start, down,
                   external_timestamp_down, ring_change, survives_down_up], args=(cfg,))
     ksft_exit()
 

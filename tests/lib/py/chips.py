@@ -26,6 +26,7 @@ class Chip:
     tx_desc_per_packet: int
     tx_csum: bool           # the transmitter can insert checksums
     hw_stamps: bool         # hardware timestamps and a PTP clock
+    tick_ns: float          # of the PTP clock, on the SoCs with the slowest clock for it; 0: none
     phc_needs_up: bool      # the clock exists only while the interface is up
     low_speeds: bool        # 10 Mbit/s and half duplex
     wol: bool               # wakes on a magic packet
@@ -47,28 +48,28 @@ _RCAR_IRQS = (":ch22:multi", ":ch24:emac", ":ch0:rx_be", ":ch1:rx_nc", ":ch18:tx
 
 CHIPS = {c.name: c for c in (
     Chip(name="gen2", compatible="renesas,etheravb-rcar-gen2", queues=2, max_mtu=2026,
-         tx_desc_per_packet=2, tx_csum=False, hw_stamps=True, phc_needs_up=True,
+         tx_desc_per_packet=2, tx_csum=False, hw_stamps=True, tick_ns=7.7, phc_needs_up=True,
          low_speeds=False, wol=True, tx_dropped_counter=False, carrier_counters=False,
          soft_coalescing=False, irqs=("",)),
     Chip(name="gen3", compatible="renesas,etheravb-rcar-gen3", queues=2, max_mtu=2026,
-         tx_desc_per_packet=1, tx_csum=False, hw_stamps=True, phc_needs_up=True,
+         tx_desc_per_packet=1, tx_csum=False, hw_stamps=True, tick_ns=7.5, phc_needs_up=True,
          low_speeds=False, wol=True, tx_dropped_counter=True, carrier_counters=False,
          soft_coalescing=False, irqs=_RCAR_IRQS),
     Chip(name="gen4", compatible="renesas,etheravb-rcar-gen4", queues=2, max_mtu=2026,
-         tx_desc_per_packet=1, tx_csum=False, hw_stamps=True, phc_needs_up=True,
+         tx_desc_per_packet=1, tx_csum=False, hw_stamps=True, tick_ns=5, phc_needs_up=True,
          low_speeds=False, wol=True, tx_dropped_counter=True, carrier_counters=False,
          soft_coalescing=False, irqs=_RCAR_IRQS),
     Chip(name="rzv2m", compatible="renesas,etheravb-rzv2m", queues=2, max_mtu=2026,
-         tx_desc_per_packet=1, tx_csum=False, hw_stamps=True, phc_needs_up=True,
+         tx_desc_per_packet=1, tx_csum=False, hw_stamps=True, tick_ns=10, phc_needs_up=True,
          low_speeds=False, wol=True, tx_dropped_counter=False, carrier_counters=False,
          soft_coalescing=False, irqs=(*_RCAR_IRQS, ":err_a", ":mgmt_a")),
     Chip(name="gbeth", compatible="renesas,rzg2l-gbeth", queues=1, max_mtu=1500,
-         tx_desc_per_packet=2, tx_csum=True, hw_stamps=False, phc_needs_up=False,
+         tx_desc_per_packet=2, tx_csum=True, hw_stamps=False, tick_ns=0, phc_needs_up=False,
          low_speeds=True, wol=False, tx_dropped_counter=True, carrier_counters=True,
          soft_coalescing=True, irqs=("",)),
     # No MAC of the family: the CPU port of a switch, which our second driver serves.
     Chip(name="inject", compatible="linux,lan966x-cpu-port", queues=1, max_mtu=1500,
-         tx_desc_per_packet=1, tx_csum=False, hw_stamps=False, phc_needs_up=False,
+         tx_desc_per_packet=1, tx_csum=False, hw_stamps=False, tick_ns=0, phc_needs_up=False,
          low_speeds=False, wol=False, tx_dropped_counter=True, carrier_counters=False,
          soft_coalescing=False, irqs=("",)),
 )}
