@@ -636,6 +636,11 @@ TOUCHING_DATA = ("probe", "ping", "vlan", "csum", "stats", "rings", "iperf", "ju
 # With our driver, the port also goes to the C driver and back.
 RS_RECOVERY = (*RECOVERY, "board")
 
+# On two CPUs: all that moves data or stops it, on one chip of each kind of descriptors. The others differ from those in
+# their interrupt lines, and in who has which.
+SMP = (*TOUCHING_DATA, "link", "timestamping", "updown", "txtimeout")
+SMP_LINES = ("probe", "ping.small.*_56", "iperf", "timestamping", "errors", "txtimeout")
+
 # The CPU port of a switch, which only our second driver knows.
 INJECT = ("inject", "ping", "iperf")
 
@@ -674,8 +679,8 @@ SUITES = {
     "rs-swiotlb-gbeth": with_module(oracle("gbeth", tests=TOUCHING_DATA,
                                            vm={"DRIVER": "rs", "APPEND": "swiotlb=65536,force"})),
     # Two CPUs have no virtual time.
-    **{f"rs-smp-{c}": with_module(oracle(c, tests=(*TOUCHING_DATA, "link", "updown", "txtimeout"),
-                                         vm={"DRIVER": "rs", "ICOUNT": None, "CPUS": 2})) for c in ("gbeth", "gen3")},
+    **{f"rs-smp-{c}": with_module(oracle(c, tests=tests, vm={"DRIVER": "rs", "ICOUNT": None, "CPUS": 2}))
+       for tests, chips in ((SMP, ("gbeth", "gen3")), (SMP_LINES, ("gen2", "gen4", "rzv2m"))) for c in chips},
     "rs-inject": with_module(oracle("inject", tests=INJECT, vm={"DRIVER": "rs"})),
     "wait": rustc_test("wait/bounded.rs"),
 }
