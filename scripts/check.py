@@ -631,7 +631,8 @@ ON_HOST = ("probe", "link.reported", "ping.small.*_56", "ping.full_frame.*", "pi
 # The oracle suite in two boots a chip, so that two guests can share the work evenly: what passes traffic, and what
 # disturbs the port.
 TRAFFIC = ("probe", "link", "ping", "vlan", "csum", "stats", "promisc", "rings", "iperf")
-RECOVERY = ("jumbo", "timestamping", "phc", "ptp4l", "errors", "txtimeout", "updown", "suspend", "contract", "wol")
+RECOVERY = ("jumbo", "timestamping", "phc", "testptp", "ptp4l", "errors", "txtimeout", "updown", "suspend", "contract",
+            "wol")
 TOUCHING_DATA = ("probe", "ping", "vlan", "csum", "stats", "rings", "iperf", "jumbo", "errors")
 # With our driver, the port also goes to the C driver and back.
 RS_RECOVERY = (*RECOVERY, "board")

@@ -113,20 +113,23 @@ newer_ethtool() {
 		echo "ethtool of $SUITE: $ethtool_suite has none that runs with $SUITE's libc6 $has" >>"$tmp/notes"
 }
 
-# The Python libraries of the kernel's tests, laid out as an installed kselftest.
+# The Python libraries of the kernel's tests, and its tests of PTP clocks, laid out as an installed kselftest.
 make_kselftest() {
 	local tmp=$1 tree=$1/tree ksft=$1/usr/lib/kselftest deb
 	deb=$("$TOP/scripts/kernel.sh" --source-package "$flavour")
-	mkdir -p "$tree" "$ksft"/{net/lib,drivers/net/hw}
+	mkdir -p "$tree" "$ksft"/{net/lib,drivers/net/hw,ptp}
 	dpkg-deb --fsys-tarfile "$deb" | tar -xO "./usr/src/$source.tar.xz" | xz -dc -T2 |
-		tar -x -C "$tree" --strip-components=1 "$source"/tools/testing/selftests/{net/lib,drivers/net} \
-			"$source/tools/net/ynl" "$source/Documentation/netlink/specs"
+		tar -x -C "$tree" --strip-components=1 "$source"/tools/testing/selftests/{net/lib,drivers/net,ptp} \
+			"$source"/{tools/net/ynl,Documentation/netlink/specs,include/uapi/linux/ptp_clock.h}
 	mv "$tree/tools/testing/selftests/net/lib"/{py,sh} "$ksft/net/lib/"
 	mv "$tree/tools/testing/selftests/drivers/net/lib" "$ksft/drivers/net/"
 	mv "$tree/tools/testing/selftests/drivers/net/hw/lib" "$ksft/drivers/net/hw/"
 	mkdir "$ksft/net/lib/ynl"
 	mv "$tree/tools/net/ynl/pyynl" "$ksft/net/lib/ynl/"
 	mv "$tree/Documentation/netlink/specs" "$ksft/net/lib/"
+	mv "$tree/tools/testing/selftests/ptp/phc.sh" "$ksft/ptp/"
+	# Of the headers, this is the one that has to be the kernel's own: it grows with testptp.
+	aarch64-linux-gnu-gcc -O2 -I "$tree/include/uapi" -o "$ksft/ptp/testptp" "$tree/tools/testing/selftests/ptp/testptp.c"
 	# By this file lib/py knows that it is not in the kernel tree.
 	: >"$ksft/kselftest-list.txt"
 	cp "$here/remote_agent.py" "$ksft/drivers/net/lib/py/"
@@ -207,7 +210,7 @@ if [[ ! -d $where ]]; then
 		lock guest-parts
 		if [[ ! -d $kselftest ]]; then
 			tmp=$(new_part kselftest)
-			step "Python libraries of the kernel's tests" make_kselftest "$tmp"
+			step "the kernel's tests" make_kselftest "$tmp"
 			mv -T "$tmp" "$kselftest"
 		fi
 		if [[ ! -d $base ]]; then

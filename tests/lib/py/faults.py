@@ -49,6 +49,8 @@ KNOWN_C_FAULTS = {
     "B13": Fault(("gen2",), "suspend with Wake on LAN fails half way and leaves the port dead"),
     "B29": Fault(ALL, "rx_bytes counts other bytes than the frame's own"),
     "PHC": Fault(RCAR, "the PTP clock is gone while the interface is down"),
+    "XTS": Fault(RCAR, "the PTP clock cannot be read between two readings of the system's "
+                       "(PTP_SYS_OFFSET_EXTENDED)"),
     "B5.2": Fault(GPTP, "a ring size change unregisters the PTP clock under its users"),
     "SWTS": Fault(("gbeth",), "no software TX timestamps"),
 }

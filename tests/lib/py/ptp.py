@@ -41,6 +41,29 @@ class _Timex(ctypes.Structure):
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
+def _adjust(clockid: int, timex: _Timex) -> None:
+    if _libc.clock_adjtime(clockid, ctypes.byref(timex)) < 0:
+        errno = ctypes.get_errno()
+        raise OSError(errno, os.strerror(errno))
+
+
+class SystemClock:
+    """CLOCK_REALTIME, which is as it would have been without all this when it is left."""
+
+    def __enter__(self):
+        self._ahead = self._ahead_now()
+        return self
+
+    def __exit__(self, *exc):
+        _adjust(time.CLOCK_REALTIME, _Timex(modes=ADJ_FREQUENCY))
+        moved = self._ahead_now() - self._ahead
+        time.clock_settime_ns(time.CLOCK_REALTIME, time.time_ns() - moved)
+
+    @staticmethod
+    def _ahead_now() -> int:
+        return time.time_ns() - time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+
+
 class Phc:
     """A PTP hardware clock."""
 
@@ -61,24 +84,19 @@ class Phc:
     def set(self, ns: int) -> None:
         time.clock_settime_ns(self.clockid, ns)
 
-    def _adjust(self, timex: _Timex) -> None:
-        if _libc.clock_adjtime(self.clockid, ctypes.byref(timex)) < 0:
-            errno = ctypes.get_errno()
-            raise OSError(errno, os.strerror(errno))
-
     def step(self, ns: int) -> None:
-        self._adjust(_Timex(modes=ADJ_SETOFFSET | ADJ_NANO, sec=ns // NS, usec=ns % NS))
+        _adjust(self.clockid, _Timex(modes=ADJ_SETOFFSET | ADJ_NANO, sec=ns // NS, usec=ns % NS))
 
     def slew(self, ppb: int) -> None:
-        self._adjust(_Timex(modes=ADJ_FREQUENCY, freq=ppb * 65536 // 1000))
+        _adjust(self.clockid, _Timex(modes=ADJ_FREQUENCY, freq=ppb * 65536 // 1000))
 
-    def sample(self, tries: int = 20) -> tuple:
-        """(raw monotonic, clock, uncertainty) in ns: the closest of some readings."""
+    def sample(self, tries: int = 20, against: int = time.CLOCK_MONOTONIC_RAW) -> tuple:
+        """(other clock, this clock, uncertainty) in ns: the closest of some readings."""
         best = None
         for _ in range(tries):
-            before = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
+            before = time.clock_gettime_ns(against)
             clock = self.now()
-            after = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
+            after = time.clock_gettime_ns(against)
             if best is None or after - before < best[2]:
                 best = ((before + after) // 2, clock, after - before)
         return best
