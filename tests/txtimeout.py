@@ -6,7 +6,7 @@
 import socket
 
 from lib.py import RavbEnv, ksft_disruptive, ksft_exit, ksft_ge, ksft_pr, ksft_run, ksft_true
-from lib.py import bkg, cmd, defer, fatal, until, verdict
+from lib.py import bkg, cmd, defer, fatal, ip, until, verdict
 from lib.py import ptp
 from lib.py.events import KernelLog
 from lib.py.packets import ETH_P_TEST, eth
@@ -92,6 +92,10 @@ def others_go_on(cfg) -> None:
     fatal(cfg, "B9")    # which stops the other queue and the clock as well, where it does not kill
     defer(ptp.hwtstamp_set, cfg.ifname, *ptp.hwtstamp_get(cfg.ifname))
     ptp.hwtstamp_set(cfg.ifname, ptp.TX_ON, ptp.FILTER_NONE)
+    # Questions for the peer's address would wait in the queue that is stuck.
+    peer = f"{cfg.remote_addr_v['4']} lladdr {cfg.remote_mac} dev {cfg.ifname}"
+    defer(ip, f"neigh replace {peer} nud reachable")
+    ip(f"neigh replace {peer} nud permanent")
     defer(twin.stuck_tx, 0, False)
     with ptp.open_phc(cfg) as clock, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.setsockopt(socket.SOL_SOCKET, ptp.SO_TIMESTAMPING,
