@@ -114,8 +114,9 @@ pub(crate) enum Line {
     Queue(usize),
 }
 
-/// A line that is found by its name.
+/// A line that has a name.
 pub(crate) struct NamedLine {
+    /// As in the device tree.
     pub(super) name: &'static CStr,
     /// What `/proc/interrupts` shows after the name of the device.
     pub(super) label: &'static CStr,
@@ -125,7 +126,8 @@ pub(crate) struct NamedLine {
 /// The interrupt lines.
 #[derive(Clone, Copy)]
 pub(crate) enum Lines {
-    /// One for all, which may be shared with other devices: the first of the device.
+    /// One for all, which may be shared with other devices: the first of the device, whether it is
+    /// named or not.
     One,
     /// Several, each for itself.
     Named(&'static [NamedLine]),
@@ -273,7 +275,7 @@ impl HwInfo {
 impl Lines {
     /// All lines, in the order in which they are requested.
     pub(super) const fn all(self) -> &'static [NamedLine] {
-        const ONE: &[NamedLine] = &[line(c"", c"", Line::All)];
+        const ONE: &[NamedLine] = &[line(c"mux", c"", Line::All)];
 
         match self {
             Lines::One => ONE,
