@@ -348,11 +348,6 @@ void rnet_skb_add_rx_frag(struct sk_buff *skb, void *data, unsigned int len,
 			offset_in_page(data), len, truesize);
 }
 
-bool rnet_skb_csum_partial(const struct sk_buff *skb)
-{
-	return skb->ip_summed == CHECKSUM_PARTIAL;
-}
-
 void rnet_skb_csum_unnecessary(struct sk_buff *skb)
 {
 	skb->ip_summed = CHECKSUM_UNNECESSARY;
@@ -379,10 +374,11 @@ int rnet_skb_network_offset(const struct sk_buff *skb)
 	return skb_network_offset(skb);
 }
 
-int rnet_skb_transport_offset(const struct sk_buff *skb)
+/* Where the sum begins that is to be filled in, or -1 if none is. */
+int rnet_skb_csum_start(const struct sk_buff *skb)
 {
-	return skb_transport_header_was_set(skb) ? skb_transport_offset(skb) :
-						   -1;
+	return skb->ip_summed == CHECKSUM_PARTIAL ?
+		       skb_checksum_start_offset(skb) : -1;
 }
 
 int rnet_skb_put_padto(struct sk_buff *skb, unsigned int len)
@@ -405,9 +401,14 @@ void rnet_skb_hw_tstamp_begin(struct sk_buff *skb)
 	skb_shinfo(skb)->tx_flags |= SKBTX_IN_PROGRESS;
 }
 
+/*
+ * Most packets want no stamp. skb_tx_timestamp() looks for a PHY that could take
+ * one before it looks at that.
+ */
 void rnet_skb_tx_timestamp(struct sk_buff *skb)
 {
-	skb_tx_timestamp(skb);
+	if (unlikely(skb_shinfo(skb)->tx_flags & SKBTX_ANY_TSTAMP))
+		skb_tx_timestamp(skb);
 }
 
 void rnet_skb_set_hwtstamp(struct sk_buff *skb, s64 ns)

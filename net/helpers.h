@@ -84,13 +84,12 @@ unsigned int rnet_skb_nr_frags(const struct sk_buff *skb);
 bool rnet_skb_frag_fits(const struct sk_buff *skb);
 void rnet_skb_add_rx_frag(struct sk_buff *skb, void *data, unsigned int len,
 			  unsigned int truesize);
-bool rnet_skb_csum_partial(const struct sk_buff *skb);
 void rnet_skb_csum_unnecessary(struct sk_buff *skb);
 void rnet_skb_csum_complete(struct sk_buff *skb, __wsum csum);
 void rnet_eth_type_trans(struct sk_buff *skb, struct net_device *ndev);
 u16 rnet_skb_protocol(const struct sk_buff *skb);
 int rnet_skb_network_offset(const struct sk_buff *skb);
-int rnet_skb_transport_offset(const struct sk_buff *skb);
+int rnet_skb_csum_start(const struct sk_buff *skb);
 int rnet_skb_put_padto(struct sk_buff *skb, unsigned int len);
 int rnet_skb_linearize(struct sk_buff *skb);
 bool rnet_skb_hw_tstamp_wanted(const struct sk_buff *skb);

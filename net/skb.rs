@@ -204,18 +204,12 @@ impl Skb {
         usize::try_from(unsafe { bindings::rnet_skb_network_offset(self.as_raw()) }).ok()
     }
 
-    /// Returns where the transport header begins, if it is known.
+    /// Returns where the checksum begins that is to be computed by the device
+    /// (`CHECKSUM_PARTIAL`), if one is: at a transport header.
     #[inline]
-    pub fn transport_offset(&self) -> Option<usize> {
+    pub fn checksum_start(&self) -> Option<usize> {
         // SAFETY: By the type invariant.
-        usize::try_from(unsafe { bindings::rnet_skb_transport_offset(self.as_raw()) }).ok()
-    }
-
-    /// Returns whether the checksum is to be computed by the device (`CHECKSUM_PARTIAL`).
-    #[inline]
-    pub fn needs_checksum(&self) -> bool {
-        // SAFETY: By the type invariant.
-        unsafe { bindings::rnet_skb_csum_partial(self.as_raw()) }
+        usize::try_from(unsafe { bindings::rnet_skb_csum_start(self.as_raw()) }).ok()
     }
 
     /// Computes the checksum in software (`skb_checksum_help`). `start_xmit` context.

@@ -499,8 +499,13 @@ pub(super) fn start_xmit<'b>(
 /// Makes a packet fit to be sent by the chip.
 #[inline]
 fn prepare(skb: &mut Skb, max_len: u32, checksums: bool) -> Result<(), DropReason> {
-    if skb.needs_checksum() && !(checksums && engine_can(skb)) && skb.checksum_help().is_err() {
-        return Err(DropReason::Checksum);
+    if let Some(start) = skb.checksum_start() {
+        // What is to be summed up may also be something inside of a tunnel.
+        let engine_can = checksums && engine_transport(skb.linear()) == Some(start);
+
+        if !engine_can && skb.checksum_help().is_err() {
+            return Err(DropReason::Checksum);
+        }
     }
     if skb.len() < ETH_ZLEN && skb.pad_to(ETH_ZLEN).is_err() {
         return Err(DropReason::NoMem);
@@ -509,16 +514,6 @@ fn prepare(skb: &mut Skb, max_len: u32, checksums: bool) -> Result<(), DropReaso
         return Err(DropReason::TooBig);
     }
     Ok(())
-}
-
-/// Returns whether the checksum engine finds the checksum that has to be filled in.
-#[inline]
-fn engine_can(skb: &Skb) -> bool {
-    match (engine_transport(skb.linear()), skb.transport_offset()) {
-        // What is to be summed up may also be something inside of a tunnel.
-        (Some(found), Some(wanted)) => found == wanted,
-        _ => false,
-    }
 }
 
 /// Returns where the checksum engine finds TCP or UDP in a frame: behind an IPv4 or IPv6 header,
