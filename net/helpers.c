@@ -273,6 +273,13 @@ void rnet_queue_set_napi(struct net_device *ndev, unsigned int queue, bool tx,
 			     napi);
 }
 
+/* What napi_complete_done() will do after a poll that has received something. */
+bool rnet_napi_defers(const struct napi_struct *napi)
+{
+	return READ_ONCE(napi->defer_hard_irqs) &&
+	       READ_ONCE(napi->gro_flush_timeout);
+}
+
 bool rnet_napi_schedule_irqoff(struct napi_struct *napi)
 {
 	if (!napi_schedule_prep(napi))

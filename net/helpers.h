@@ -70,6 +70,7 @@ void rnet_napi_del(struct napi_struct *napi);
 void rnet_napi_set_irq(struct napi_struct *napi, int irq);
 void rnet_queue_set_napi(struct net_device *ndev, unsigned int queue, bool tx,
 			 struct napi_struct *napi);
+bool rnet_napi_defers(const struct napi_struct *napi);
 bool rnet_napi_schedule_irqoff(struct napi_struct *napi);
 struct sk_buff *rnet_napi_alloc_skb(struct napi_struct *napi, unsigned int len);
 void rnet_napi_gro_receive(struct napi_struct *napi, struct sk_buff *skb);

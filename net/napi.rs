@@ -406,6 +406,16 @@ impl<'b, T: Operations> Poll<'_, 'b, T> {
         self.context.owner.core().index
     }
 
+    /// Returns whether the stack is going to poll again by itself after a poll that has received
+    /// so much (`napi_defer_hard_irqs`): what prepares the device for interrupts can be left out.
+    ///
+    /// This is a guess: somebody may change the setting until [`complete`](Self::complete).
+    #[inline]
+    pub fn is_deferred(&self, work: u32) -> bool {
+        // SAFETY: We are in the poll function of this instance.
+        work != 0 && unsafe { bindings::rnet_napi_defers(self.context.owner.core().as_raw()) }
+    }
+
     /// Ends the poll without completing: there is more to do.
     #[inline(always)]
     pub fn again(self) -> Polled {

@@ -5,10 +5,11 @@
 //! Each poll sends back what was sent, then receives, whatever the budget says of the one or the
 //! other (napi.rst): TX has none, RX counts frames.
 //!
-//! A poll that has found less than it was allowed to looks at the rings once more, after it has
-//! cleared the queue's status. What the DMAC finishes after that sets the status again, and raises
-//! the interrupt as soon as it is unmasked. So nothing can be missed, polls that use up their
-//! budget access no register, and the interrupt does not come for what this poll has taken already.
+//! A poll after which interrupts come again looks at the rings once more, after it has cleared the
+//! queue's status. What the DMAC finishes after that sets the status again, and raises the
+//! interrupt as soon as it is unmasked. So nothing can be missed, and the interrupt does not come
+//! for what this poll has taken already. Polls that use up their budget, or after which the stack
+//! polls again without being told (`napi_defer_hard_irqs`), access no register.
 
 use super::{
     driver::Ravb,
@@ -68,10 +69,14 @@ pub(super) fn poll<'b>(dev: &Device<'b, Ravb>, mut poll: Poll<'_, 'b, Ravb>) -> 
         return poll.again();
     }
 
-    data.irq.clear(data, queue);
+    let deferred = poll.is_deferred(work);
+    let more = deferred || {
+        let state = poll.state();
 
-    let more = state.rx.as_ref().is_some_and(|rx| rx.is_ready())
-        || state.tx.as_ref().is_some_and(|tx| tx.is_ready());
+        data.irq.clear(data, queue);
+        state.rx.as_ref().is_some_and(|rx| rx.is_ready())
+            || state.tx.as_ref().is_some_and(|tx| tx.is_ready())
+    };
 
     // Without buffers an interrupt would only tell that there are none.
     if starving {
@@ -82,7 +87,8 @@ pub(super) fn poll<'b>(dev: &Device<'b, Ravb>, mut poll: Poll<'_, 'b, Ravb>) -> 
     match poll.complete(work) {
         Completion::Done(polled) => {
             match dev.napi(queue) {
-                // No interrupt would tell of what the last look has found.
+                // No interrupt would tell of what the last look has found. If there was none, the
+                // setting has changed meanwhile.
                 Some(napi) if more => {
                     napi.schedule();
                 }
