@@ -675,10 +675,12 @@ SUITES = {
     "rs-probe-errors": with_module(probe_errors),
     **{f"oracle-{c}": oracle(c, tests=TRAFFIC) for c in CHIPS},
     **{f"recovery-{c}": oracle(c, tests=RECOVERY) for c in CHIPS},
+    "soak-gbeth": oracle("gbeth", tests=("soak",)),
     "module": module,
     "ordering": with_module(ordering),
     **{f"rs-oracle-{c}": with_module(oracle(c, tests=TRAFFIC, vm={"DRIVER": "rs"})) for c in CHIPS},
     **{f"rs-recovery-{c}": with_module(oracle(c, tests=RS_RECOVERY, vm={"DRIVER": "rs"})) for c in CHIPS},
+    "rs-soak-gbeth": with_module(oracle("gbeth", tests=("soak",), vm={"DRIVER": "rs"})),
     # Each packet through the bounce buffers of a machine whose devices do not reach all memory.
     "rs-swiotlb-gbeth": with_module(oracle("gbeth", tests=TOUCHING_DATA,
                                            vm={"DRIVER": "rs", "APPEND": "swiotlb=65536,force"})),

@@ -16,7 +16,7 @@ CYCLES = 50
 BINDS = 20
 
 
-def _available_kib() -> int:
+def available_kib() -> int:
     """Memory that is not in use, caches dropped: also what the CPUs have put aside for themselves."""
     Path("/proc/sys/vm/drop_caches").write_text("3")
     free = int(re.search(r"MemAvailable:\s+(\d+)", Path("/proc/meminfo").read_text())[1])
@@ -30,7 +30,7 @@ def _leak_check(cfg, before: int, cycles: int) -> None:
 
     def settled():
         # Several CPUs are late with giving back what nobody uses.
-        gone.append(before - _available_kib())
+        gone.append(before - available_kib())
         return gone[-1] < limit
 
     with contextlib.suppress(TimeoutError):
@@ -59,7 +59,7 @@ def down_up(cfg) -> None:
             if n % 10 == 9:
                 cfg.resume()
             if n == 4:
-                memory = _available_kib()
+                memory = available_kib()
     ksft_pr(f"{CYCLES} cycles, carrier {total / CYCLES:.2f} s after up on average")
     cfg.resume()
     _leak_check(cfg, memory, CYCLES - 5)
@@ -123,7 +123,7 @@ def unbind_bind(cfg) -> None:
             back(cfg)
             cfg.resume()
             if n == 4:
-                memory = _available_kib()
+                memory = available_kib()
     ksft_eq((cfg.sysfs / "address").read_text().strip(), cfg.mac, "address after the cycles")
     _leak_check(cfg, memory, BINDS - 5)
 
