@@ -120,8 +120,8 @@ class RavbEnv(NetDrvEpEnv):
         """@count answered echo requests from the port (or from @host) to the other end."""
         dest = self.remote_addr_v[ipver] if host is None else self.addr_v[ipver]
         # Once something was answered, ping waits for the rest no longer than two round trips or
-        # an interval. A host that does other things as well needs the longer one.
-        interval = 0.3 if self.env.get("PEER") == "host" else 0.01
+        # an interval. Processors that do other things as well need the longer one.
+        interval = 0.01 if self.virtual_time else 0.3 if self.env.get("PEER") == "host" else 0.1
         return cmd(f"ping -{ipver} -q -n -c {count} -i {interval} -W {wait} -s {size} "
                    f"{options} {dest}",
                    host=host, fail=fail, timeout=60)
