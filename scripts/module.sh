@@ -31,6 +31,12 @@ check_kdir() {
 	have=$("${RUSTC:-rustc}" --version 2>/dev/null) || die "rustc is missing; the kernel was built with $want"
 	[[ $have == "$want" ]] ||
 		die "rustc is '$have', the kernel was built with '$want': only the same build of rustc can read its metadata; name it by RUSTC="
+	command -v bindgen >/dev/null || die "bindgen is missing: headers that the kernel's Rust code does not use are made known to ours with it"
+	if [[ ! ${LLVM:-} ]]; then
+		[[ ${ARCH:-$(uname -m)} != arm64 || $(uname -m) == aarch64 || ${CROSS_COMPILE:-} ]] ||
+			die "ARCH=arm64 on $(uname -m): add CROSS_COMPILE=aarch64-linux-gnu-"
+		command -v "${CROSS_COMPILE:-}gcc" >/dev/null || die "${CROSS_COMPILE:-}gcc is missing"
+	fi
 	have=$(option CONFIG_CC_IS_CLANG)
 	[[ $have != y || ${LLVM:-} ]] || die "the kernel was built with clang: add LLVM=1"
 	[[ $have == y || -z ${LLVM:-} ]] || die "the kernel was built with gcc: build without LLVM"
