@@ -57,6 +57,7 @@ use super::{
     rtnl::Rtnl,
     skb::Skb,
     stats,
+    timer,
     work::{
         self,
         WorkFn, //
@@ -87,6 +88,9 @@ pub trait Operations: Sized + 'static {
     /// The device's work items, named by their position in this table.
     const WORK: &'static [WorkFn<Self>] = &[];
 
+    /// How many timers the device has: see [`timer`](Operations::timer).
+    const TIMERS: usize = 0;
+
     /// Brings the interface up. Process context, may sleep.
     fn open(dev: &Device<'_, Self>, rtnl: &Rtnl) -> Result;
 
@@ -109,6 +113,11 @@ pub trait Operations: Sized + 'static {
     fn interrupt(dev: &Device<'_, Self>, line: Self::Line) -> irq::Return {
         let _ = (dev, line);
         irq::Return::None
+    }
+
+    /// Timer `index` has expired ([`Device::timer`]): hardirq context, or softirq on PREEMPT_RT.
+    fn timer(dev: &Device<'_, Self>, index: usize) {
+        let _ = (dev, index);
     }
 
     /// Chooses the TX queue for a packet, below `real_num_tx_queues`. Bottom halves are off.
@@ -189,6 +198,7 @@ pub(super) struct Private<T: Operations> {
     #[pin]
     data: T::Data<'static>,
     pub(super) work: KVec<Pin<KBox<work::Item>>>,
+    pub(super) timers: KVec<Pin<KBox<timer::Slot<T>>>>,
     #[pin]
     pub(super) irqs: Mutex<KVec<Pin<KBox<irq::Line<T>>>>>,
     #[pin]
@@ -441,6 +451,12 @@ impl<'b, T: Operations> Device<'b, T> {
     #[inline(always)]
     pub fn work(&self, index: usize) -> Option<work::Work<'_>> {
         Some(work::Work::new(self.private.work.get(index)?))
+    }
+
+    /// Returns timer `index`, of [`Operations::TIMERS`].
+    #[inline(always)]
+    pub fn timer(&self, index: usize) -> Option<timer::Timer<'_, T>> {
+        Some(timer::Timer::new(self.private.timers.get(index)?))
     }
 
     /// Links TX and RX queues of the same number to a NAPI instance in netdev-genl.
@@ -877,6 +893,7 @@ fn alloc<'b, T: Operations>(
     let size = c_int::try_from(size_of::<Private<T>>())?;
     let napi = napi::slots(queues.napi)?;
     let work = work::items::<T>()?;
+    let timers = timer::slots::<T>()?;
 
     // SAFETY: No preconditions.
     let ndev = unsafe { bindings::alloc_etherdev_mqs(size, queues.tx, queues.rx) };
@@ -905,6 +922,7 @@ fn alloc<'b, T: Operations>(
         napi,
         data <- data,
         work,
+        timers,
         irqs <- new_mutex!(KVec::new()),
         mdio <- new_mutex!(None),
         phy: phy::Slot::new(),
@@ -928,6 +946,7 @@ fn alloc<'b, T: Operations>(
 
     napi::add_all(dev);
     work::bind_all(dev);
+    timer::bind_all(dev);
     Ok(ndev)
 }
 
@@ -1042,7 +1061,8 @@ impl<T: Operations> Binding<T> {
             remove(dev);
             irq::free_all(dev);
             napi::delete_all(dev);
-            // Interrupt handlers, polls and PHYs may have scheduled it until here.
+            timer::close_all(dev);
+            // Interrupt handlers, polls, timers and PHYs may have scheduled it until here.
             work::cancel_all(dev);
         }
 
@@ -1063,7 +1083,10 @@ impl<T: Operations> Binding<T> {
             let dev = unsafe { Device::<'_, T>::from_raw(ndev.as_ptr()) };
 
             // The callbacks of runtime PM may have scheduled work, and work may have started
-            // timers. From here on nothing of the driver runs, so that nothing can any more.
+            // timers while they were closed. From here on nothing of the driver runs but what
+            // these still do, so that nothing can any more.
+            work::cancel_all(dev);
+            timer::close_all(dev);
             work::cancel_all(dev);
             napi::cancel_timers(dev);
 

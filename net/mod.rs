@@ -31,6 +31,7 @@ pub mod spsc;
 pub mod stats;
 #[cfg(inject_wait_jiffies)]
 pub mod time;
+pub mod timer;
 pub mod work;
 pub mod xdp;
 
