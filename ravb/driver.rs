@@ -165,6 +165,7 @@ pub(crate) struct Private<'b> {
     pub(super) base_table: BaseTable,
     #[pin]
     pub(super) irq: irq::Interrupts,
+    pub(super) delays: [coalesce::Delays; MAX_QUEUES],
     #[pin]
     pub(super) ptp: Ptp,
     #[pin]
@@ -295,6 +296,7 @@ impl net::Operations for Ravb {
     type Line = Line;
 
     const WORK: &'static [WorkFn<Self>] = &[recover::work, ptp::output_work, ptp::expire];
+    const TIMERS: usize = coalesce::TIMERS;
 
     fn open(dev: &Device<'_, Self>, rtnl: &Rtnl) -> Result {
         Self::up(dev, rtnl)
@@ -314,6 +316,10 @@ impl net::Operations for Ravb {
 
     fn interrupt(dev: &Device<'_, Self>, line: Line) -> Return {
         irq::interrupt(dev, line)
+    }
+
+    fn timer(dev: &Device<'_, Self>, index: usize) {
+        coalesce::expired(dev, index);
     }
 
     fn select_queue(_dev: &Device<'_, Self>, skb: &Skb) -> u16 {
@@ -421,6 +427,7 @@ impl net::platform::Driver for Ravb {
                 refclk,
                 base_table,
                 irq <- irq::Interrupts::new(),
+                delays: [const { coalesce::Delays::new() }; MAX_QUEUES],
                 ptp <- ptp,
                 mac_counters <- kernel::new_spinlock_irq!(MacCounters::default()),
                 stats: Default::default(),

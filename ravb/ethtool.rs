@@ -8,6 +8,7 @@ use kernel::{
 };
 
 use super::{
+    coalesce,
     driver::Ravb,
     hw_info::{
         RingSizes,
@@ -20,6 +21,8 @@ use super::{
 };
 use crate::net::{
     ethtool::{
+        Coalesce,
+        CoalesceParams,
         HwTsInfo,
         Names,
         Operations,
@@ -39,6 +42,8 @@ use crate::net::{
 
 #[vtable]
 impl Operations for Ravb {
+    const COALESCE: CoalesceParams = coalesce::PARAMS;
+
     fn msglevel(dev: &Device<'_, Self>) -> u32 {
         dev.data().msg_level.load(Relaxed)
     }
@@ -118,6 +123,20 @@ impl Operations for Ravb {
         }
         data.set_ring_sizes(wanted, rtnl);
         Ok(())
+    }
+
+    fn coalesce(dev: &Device<'_, Self>, queue: Option<u32>, rtnl: &Rtnl) -> Result<Coalesce> {
+        coalesce::get(dev, queue, rtnl)
+    }
+
+    fn set_coalesce(
+        dev: &Device<'_, Self>,
+        queue: Option<u32>,
+        wanted: Coalesce,
+        extack: &ExtAck<'_>,
+        rtnl: &Rtnl,
+    ) -> Result {
+        coalesce::set(dev, queue, wanted, extack, rtnl)
     }
 
     fn wol(dev: &Device<'_, Self>, _rtnl: &Rtnl) -> Wol {

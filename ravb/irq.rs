@@ -7,7 +7,8 @@
 //!
 //! - The handler masks a queue before it schedules NAPI, whether that succeeds or not. If it does
 //!   not, NAPI is running, and will unmask when it is done; or it is disabled, the queue closed.
-//! - The poll function unmasks when NAPI is released, unless the queue was closed meanwhile.
+//! - The poll function unmasks when NAPI is released, unless the queue was closed meanwhile: each
+//!   direction at once, or by a timer ([`coalesce`]).
 //! - What is enabled is also cleared: queue status by the poll function, before its last look at
 //!   the rings; the rest by the handler.
 //! - Nothing is printed here.
@@ -31,10 +32,15 @@ use kernel::{
             Release, //
         },
         SpinLockIrq, //
-    }, //
+    },
+    time::Delta, //
 };
 
 use super::{
+    coalesce::{
+        self,
+        Direction, //
+    },
     driver::{
         Private,
         Ravb, //
@@ -75,13 +81,58 @@ use crate::net::{
 
 type Window<'b> = IoMem<'b, WINDOW>;
 
+/// One direction. A bit for each queue.
+#[derive(Default)]
+struct Enabled {
+    /// Queues whose interrupt is enabled. The handler of a chip with one queue masks it without
+    /// telling.
+    now: u32,
+    /// Queues whose interrupt will be enabled by a timer.
+    later: u32,
+}
+
+impl Enabled {
+    /// Masks queues.
+    fn disable(&mut self, queues: u32) {
+        self.now &= !queues;
+    }
+
+    /// Unmasks a queue at the end of a poll, as it is to be. Returns the delay of the timer that is
+    /// to be started.
+    fn set(&mut self, bit: u32, unmask: Unmask) -> Option<Delta> {
+        let (now, later, delay) = match unmask {
+            Unmask::Now => (true, false, None),
+            Unmask::After(delay) => (false, true, Some(delay)),
+            Unmask::AsBefore => (self.later & bit == 0, self.later & bit != 0, None),
+            Unmask::Never => (false, false, None),
+        };
+
+        self.now = self.now & !bit | if now { bit } else { 0 };
+        self.later = self.later & !bit | if later { bit } else { 0 };
+        delay
+    }
+}
+
+/// When an interrupt is to be enabled after a poll.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Unmask {
+    /// At once.
+    Now,
+    /// By a timer.
+    After(Delta),
+    /// At once, unless there is a timer that will do it.
+    AsBefore,
+    /// Not by this poll: another one follows.
+    Never,
+}
+
 /// Which interrupts of the DMAC are enabled. A bit for each queue.
 #[derive(Default)]
 pub(super) struct Masks {
     /// Queues that may be unmasked.
     open: u32,
-    rx: u32,
-    tx: u32,
+    rx: Enabled,
+    tx: Enabled,
     /// Whether time stamps of sent packets are reported.
     stamps: bool,
 }
@@ -109,18 +160,27 @@ fn tx_bits(queues: u32) -> Bounded<u32, 4> {
 impl Masks {
     /// Writes what is enabled to the control registers, which have no other use.
     fn write_control(&self, io: &Window<'_>) {
-        io.write_reg(RIC0::zeroed().with_fre(rx_bits(self.rx)));
+        self.write_rx_control(io);
+        self.write_tx_control(io);
+    }
+
+    fn write_rx_control(&self, io: &Window<'_>) {
+        io.write_reg(RIC0::zeroed().with_fre(rx_bits(self.rx.now)));
+    }
+
+    fn write_tx_control(&self, io: &Window<'_>) {
         io.write_reg(
             TIC::zeroed()
-                .with_fte(tx_bits(self.tx))
+                .with_fte(tx_bits(self.tx.now))
                 .with_tfue(self.stamps),
         );
     }
 
-    /// Masks queues.
+    /// Masks queues. Timers that will unmask them go on: where that is too early for the poll that
+    /// follows, it is not wrong.
     fn disable(&mut self, io: &Window<'_>, info: &HwInfo, queues: u32) {
-        self.rx &= !queues;
-        self.tx &= !queues;
+        self.rx.disable(queues);
+        self.tx.disable(queues);
         match info.masking {
             Masking::Control => self.write_control(io),
             Masking::EnableDisable => {
@@ -130,15 +190,59 @@ impl Masks {
         }
     }
 
-    /// Unmasks queues, each direction for itself.
-    fn enable(&mut self, io: &Window<'_>, info: &HwInfo, rx: u32, tx: u32) {
-        self.rx |= rx;
-        self.tx |= tx;
+    /// Unmasks queues at the end of a poll, each direction as it is to be. Returns the delays of
+    /// timers that are to be started.
+    fn set(
+        &mut self,
+        io: &Window<'_>,
+        info: &HwInfo,
+        queues: u32,
+        rx: Unmask,
+        tx: Unmask,
+    ) -> [Option<Delta>; 2] {
+        let before = [self.rx.now, self.tx.now];
+        let delays = [self.rx.set(queues, rx), self.tx.set(queues, tx)];
+
         match info.masking {
             Masking::Control => self.write_control(io),
             Masking::EnableDisable => {
-                io.write_reg(RIE0::zeroed().with_frs(rx_bits(rx)));
-                io.write_reg(TIE::zeroed().with_fts(tx_bits(tx)));
+                // Timers may have unmasked them during the poll.
+                let [rx_off, tx_off] = [before[0] & !self.rx.now, before[1] & !self.tx.now];
+
+                if rx_off != 0 {
+                    io.write_reg(RID0::zeroed().with_frd(rx_bits(rx_off)));
+                }
+                if tx_off != 0 {
+                    io.write_reg(TID::zeroed().with_ftd(tx_bits(tx_off)));
+                }
+                io.write_reg(RIE0::zeroed().with_frs(rx_bits(self.rx.now & queues)));
+                io.write_reg(TIE::zeroed().with_fts(tx_bits(self.tx.now & queues)));
+            }
+        }
+        delays
+    }
+
+    /// Unmasks one direction of a queue, whose timer has expired.
+    fn expire(&mut self, io: &Window<'_>, info: &HwInfo, bit: u32, direction: Direction) {
+        let enabled = match direction {
+            Direction::Rx => &mut self.rx,
+            Direction::Tx => &mut self.tx,
+        };
+
+        // The queue was closed, or a poll has set it to something else, as the timer expired.
+        if enabled.later & bit == 0 {
+            return;
+        }
+        enabled.later &= !bit;
+        enabled.now |= bit;
+        match (info.masking, direction) {
+            (Masking::Control, Direction::Rx) => self.write_rx_control(io),
+            (Masking::Control, Direction::Tx) => self.write_tx_control(io),
+            (Masking::EnableDisable, Direction::Rx) => {
+                io.write_reg(RIE0::zeroed().with_frs(rx_bits(bit)));
+            }
+            (Masking::EnableDisable, Direction::Tx) => {
+                io.write_reg(TIE::zeroed().with_fts(tx_bits(bit)));
             }
         }
     }
@@ -199,7 +303,7 @@ impl Interrupts {
         if masks.stamps {
             masks.write_control(&data.io);
         }
-        masks.enable(&data.io, info, info.queue_mask(), info.queue_mask());
+        masks.set(&data.io, info, info.queue_mask(), Unmask::Now, Unmask::Now);
     }
 
     /// Closes all queues and masks everything, for good: no poll can unmask a queue after this.
@@ -238,9 +342,11 @@ impl Interrupts {
         let _ = io.read(RIS0);
     }
 
-    /// Unmasks a queue whose NAPI was released, unless it is closed. RX may stay masked.
+    /// Unmasks a queue whose NAPI was released, each direction as it is to be, unless it is closed.
     #[inline]
-    pub(super) fn unmask(&self, data: &Private<'_>, queue: usize, rx: bool) {
+    pub(super) fn unmask(&self, dev: &Device<'_, Ravb>, queue: usize, rx: Unmask, tx: Unmask) {
+        let data = dev.data();
+        let data = data.get_ref();
         let bit = 1 << queue;
         let mut masks = self.masks.lock();
 
@@ -250,7 +356,23 @@ impl Interrupts {
         if !self.errors.load(Relaxed) {
             self.set_errors(data, true);
         }
-        masks.enable(&data.io, data.info, if rx { bit } else { 0 }, bit);
+        let [rx, tx] = masks.set(&data.io, data.info, bit, rx, tx);
+
+        // Under the lock, so that what is to be enabled later always has a timer.
+        if let Some(delay) = rx {
+            coalesce::start(dev, queue, Direction::Rx, delay);
+        }
+        if let Some(delay) = tx {
+            coalesce::start(dev, queue, Direction::Tx, delay);
+        }
+    }
+
+    /// Unmasks one direction of a queue, unless somebody has changed their mind since the timer was
+    /// started.
+    pub(super) fn expire(&self, data: &Private<'_>, queue: usize, direction: Direction) {
+        self.masks
+            .lock()
+            .expire(&data.io, data.info, 1 << queue, direction);
     }
 
     /// Counts errors of the DMAC that have come since they were masked. In a poll, before the queue
@@ -307,8 +429,8 @@ fn schedule(dev: &Device<'_, Ravb>, masks: &mut Masks, queues: u32) {
 /// Returns the queues that have an enabled interrupt.
 fn pending(data: &Private<'_>, masks: &Masks, candidates: u32) -> u32 {
     let io = &data.io;
-    let rx = io.read(RIS0).frf().get() & masks.rx;
-    let tx = io.read(TIS).ftf().get() & masks.tx;
+    let rx = io.read(RIS0).frf().get() & masks.rx.now;
+    let tx = io.read(TIS).ftf().get() & masks.tx.now;
 
     (rx | tx) & candidates
 }

@@ -12,7 +12,9 @@
 //! polls again without being told (`napi_defer_hard_irqs`), access no register.
 
 use super::{
+    coalesce,
     driver::Ravb,
+    irq::Unmask,
     rx::Wanted,
     stats::RxCounts, //
 };
@@ -35,8 +37,10 @@ pub(super) fn poll<'b>(dev: &Device<'b, Ravb>, mut poll: Poll<'_, 'b, Ravb>) -> 
     let data = data.get_ref();
     let (state, cx) = poll.split();
 
+    let mut sent = 0;
+
     if let (Some(tx), Some(txq)) = (&state.tx, dev.tx_queue(queue)) {
-        tx.reclaim(dev, &txq, true, |packet| packet.complete(cx));
+        sent = tx.reclaim(dev, &txq, true, |packet| packet.complete(cx));
     }
 
     // None under netpoll, which wants TX only.
@@ -92,7 +96,13 @@ pub(super) fn poll<'b>(dev: &Device<'b, Ravb>, mut poll: Poll<'_, 'b, Ravb>) -> 
                 Some(napi) if more => {
                     napi.schedule();
                 }
-                _ => data.irq.unmask(data, queue, !starving),
+                _ => {
+                    let found = (counts.slots != 0, sent != 0);
+                    let (rx, tx) = coalesce::after_poll(data, queue, found);
+                    let rx = if starving { Unmask::Never } else { rx };
+
+                    data.irq.unmask(dev, queue, rx, tx);
+                }
             }
             polled
         }

@@ -24,6 +24,7 @@ use kernel::{
 };
 
 use super::{
+    coalesce,
     dmac,
     driver::Ravb,
     emac,
@@ -151,6 +152,7 @@ pub(super) fn freeze(dev: &Device<'_, Ravb>, _rtnl: &Rtnl) {
             napi.cancel_timer();
         }
     }
+    coalesce::cancel(dev);
     // A poll could have woken the queues until here.
     dev.tx_disable();
 }

@@ -220,7 +220,7 @@ impl<'b> TxRing<'b> {
 
     /// Takes back the slots of packets that were sent, unless somebody is doing that. `end` ends
     /// the life of a packet and returns its length. With `wake`, a queue that was stopped because
-    /// the ring was full is woken if there is room again.
+    /// the ring was full is woken if there is room again. Returns how many packets there were.
     #[inline]
     pub(super) fn reclaim(
         &self,
@@ -228,12 +228,12 @@ impl<'b> TxRing<'b> {
         queue: &TxQueueRef<'_, 'b, Ravb>,
         wake: bool,
         mut end: impl FnMut(TxSkb<'b>) -> u32,
-    ) {
+    ) -> u32 {
         if self.in_flight.is_empty() {
-            return;
+            return 0;
         }
         let Some(mut reclaimer) = self.reclaimer.try_lock() else {
-            return;
+            return 0;
         };
         let mut counts = TxCounts::default();
 
@@ -251,6 +251,7 @@ impl<'b> TxRing<'b> {
         queue.completed(packets, bytes, limits(self.len), wake, || {
             reclaimer.packets.free().saturating_sub(reclaimer.excess)
         });
+        packets
     }
 
     /// Returns whether there may be something to reclaim.
