@@ -636,13 +636,16 @@ ON_HOST = ("probe", "link.reported", "ping.small.*_56", "ping.full_frame.*", "pi
 TRAFFIC = ("probe", "link", "ping", "vlan", "csum", "stats", "promisc", "rings", "iperf")
 RECOVERY = ("jumbo", "timestamping", "phc", "testptp", "ptp4l", "errors", "txtimeout", "updown", "suspend", "contract",
             "wol")
+# The C driver has no coalescing by ethtool, and has to say so.
+C_TRAFFIC = (*TRAFFIC, "coalesce.offered")
+RS_TRAFFIC = (*TRAFFIC, "coalesce")
 TOUCHING_DATA = ("probe", "ping", "vlan", "csum", "stats", "rings", "iperf", "jumbo", "errors")
 # With our driver, the port also goes to the C driver and back.
 RS_RECOVERY = (*RECOVERY, "board")
 
 # On two CPUs: all that moves data or stops it, on one chip of each kind of descriptors. The others differ from those in
 # their interrupt lines, and in who has which.
-SMP = (*TOUCHING_DATA, "link", "timestamping", "updown", "txtimeout")
+SMP = (*TOUCHING_DATA, "link", "coalesce", "timestamping", "updown", "txtimeout")
 SMP_LINES = ("probe", "ping.small.*_56", "iperf", "timestamping", "errors", "txtimeout")
 
 # The CPU port of a switch, which only our second driver knows.
@@ -673,12 +676,12 @@ SUITES = {
     **{f"trace-{c}": trace(c) for c in CHIPS},
     **{f"rs-trace-{c}": with_module(against(c)) for c in CHIPS},
     "rs-probe-errors": with_module(probe_errors),
-    **{f"oracle-{c}": oracle(c, tests=TRAFFIC) for c in CHIPS},
+    **{f"oracle-{c}": oracle(c, tests=C_TRAFFIC) for c in CHIPS},
     **{f"recovery-{c}": oracle(c, tests=RECOVERY) for c in CHIPS},
     "soak-gbeth": oracle("gbeth", tests=("soak",)),
     "module": module,
     "ordering": with_module(ordering),
-    **{f"rs-oracle-{c}": with_module(oracle(c, tests=TRAFFIC, vm={"DRIVER": "rs"})) for c in CHIPS},
+    **{f"rs-oracle-{c}": with_module(oracle(c, tests=RS_TRAFFIC, vm={"DRIVER": "rs"})) for c in CHIPS},
     **{f"rs-recovery-{c}": with_module(oracle(c, tests=RS_RECOVERY, vm={"DRIVER": "rs"})) for c in CHIPS},
     "rs-soak-gbeth": with_module(oracle("gbeth", tests=("soak",), vm={"DRIVER": "rs"})),
     # Each packet through the bounce buffers of a machine whose devices do not reach all memory.
