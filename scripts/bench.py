@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 from statistics import median
 
+import bench_coalesce
 import bench_inject
 import bench_waits
 from bench_common import Condition, run
@@ -209,7 +210,7 @@ def by_load(case: str, figures: dict[str, str]):
                     driver=driver,
                     icount=True,
                     seed=seed,
-                    files=[GUEST / f"{case}.py", GUEST / "quiet.py"],
+                    files=[GUEST / f"{case}.py", GUEST / "quiet.py", GUEST / "pmu.py"],
                     timeout=600,
                 )
                 result = run(options)
@@ -250,9 +251,13 @@ CASES = {
     "model": (model, model_table, None),
     "throughput": (by_load("throughput", {"mbit": "Mbit/s"}), by_load_table, None),
     "insns": (by_load("insns", {"kernel": "instructions", "user": "instructions"}), by_load_table, None),
+    "coalesce": (bench_coalesce.measure, bench_coalesce.table, None),
     "waits": (bench_waits.measure, bench_waits.table, None),
     "inject": (bench_inject.measure, bench_inject.table, None),
 }
+
+# What must have come out.
+CHECKS = {"coalesce": bench_coalesce.check}
 
 
 def main(arguments: list[str]) -> int:
@@ -274,6 +279,8 @@ def main(arguments: list[str]) -> int:
         plot(rows, drivers, OUT / f"{case}.svg")
     print(table)
     print(f"\n{OUT / case}.json, .txt{', .svg' if plot else ''}")
+    if case in CHECKS:
+        CHECKS[case](rows)
     return 0
 
 

@@ -202,6 +202,25 @@ class Sockets(unittest.TestCase):
         self.assertGreater(got["bytes"], 1e6)
         self.assertGreaterEqual(fields(sent.stdout)["ns"], 200e6)
 
+    def test_tcp_at_a_rate(self):
+        with socket.socket() as server:
+            server.bind(("127.0.0.1", 0))
+            server.listen()
+
+            def drain():
+                with server.accept()[0] as peer:
+                    while peer.recv(1 << 20):
+                        pass
+
+            thread = threading.Thread(target=drain)
+            thread.start()
+            done = run("tcpblast", "-r", "20000000", "127.0.0.1", str(server.getsockname()[1]), "300")
+            thread.join()
+        sent = fields(done.stdout)
+        # A call more than the rate allows: it is made first, and slept after.
+        self.assertLessEqual(sent["bytes"], 20e6 / 8 * sent["ns"] / 1e9 + 64 * 1024)
+        self.assertGreaterEqual(sent["bytes"], 2 * 64 * 1024)
+
     def test_wrong_data_is_seen(self):
         with socket.socket() as server:
             server.bind(("127.0.0.1", 0))
@@ -221,6 +240,7 @@ class Sockets(unittest.TestCase):
 
     def test_usage(self):
         for words in (["udpsink"], ["udpsink", "x", "1"], ["udpsink", "5", "0"], ["tcpblast", "127.0.0.1"],
+                      ["tcpblast", "-r", "5", "127.0.0.1", "1", "1"],
                       ["tcpsink", "127.0.0.1", "70000", "1"], ["tcpsink", "-z"]):
             self.assertEqual(run(*words).returncode, 2, words)
 
