@@ -153,9 +153,10 @@ def vm(run: str, log: Path, limit: float, take=lambda line: None, **options) -> 
 
 
 class Module:
-    """Our module, built once for all suites that need it."""
+    """Our module for a flavour of Debian's kernel, built once for all suites that need it."""
 
-    def __init__(self):
+    def __init__(self, flavour: str):
+        self.flavour = flavour
         self._lock = threading.Lock()
         self._built = None
 
@@ -164,28 +165,29 @@ class Module:
         with self._lock:
             if self._built is None:
                 said = []
-                status, tail = run_lines([str(TOP / "scripts/module.sh")], LOGS / "module.log", 1800, take=said.append)
-                errors = (LOGS / "module.err").read_text(encoding="utf-8", errors="replace").splitlines()
+                log = LOGS / f"module-{self.flavour}.log"
+                status, tail = run_lines([str(TOP / "scripts/module.sh"), self.flavour], log, 1800, take=said.append)
+                errors = log.with_suffix(".err").read_text(encoding="utf-8", errors="replace").splitlines()
                 # make says how far it is; what compilers, modpost and kbuild complain about has one of these words.
                 bad = [line for line in said + errors if re.search(r"\b(warning|error|WARNING|ERROR)\b", line)]
                 self._built = (status, bad or (tail if status else []))
             return self._built
 
 
-MODULE = Module()
+MODULES = {flavour: Module(flavour) for flavour in ("stock", "rt")}
 
 
 def module(name: str, report: Report, _selection: list) -> None:
     """The module builds against Debian's kernel, and no tool has anything to say."""
-    status, complaints = MODULE.build()
+    status, complaints = MODULES["stock"].build()
     report.add(Result(name, "build", FAIL if status else PASS, f"status {status}", complaints))
     report.add(Result(name, "no warnings", FAIL if complaints else PASS, f"{len(complaints)} lines", complaints))
 
 
-def with_module(suite):
+def with_module(suite, flavour: str = "stock"):
     """A suite that needs our module."""
     def run(name: str, report: Report, selection: list) -> None:
-        if MODULE.build()[0]:
+        if MODULES[flavour].build()[0]:
             report.add(Result(name, "module", FAIL, "it does not build: see suite module"))
         else:
             suite(name, report, selection)
@@ -506,6 +508,24 @@ def livelock(driver: str):
     return suite
 
 
+def paced(kernel: str):
+    """What rx-usecs alone does for a UDP flood on one CPU, also where the core's coalescing is off by default."""
+    def suite(name: str, report: Report, _selection: list) -> None:
+        said = []
+        status, tail = vm("BENCH_POLICIES='off rx100' BENCH_LOADS=udp_rx python3 /root/coalesce.py rs 2 0 0",
+                          LOGS / f"{name}.log", 900, said.append, DRIVER="rs", CHIP="gbeth", KERNEL=kernel, ICOUNT=1,
+                          PEER="model", FILES=" ".join(f"scripts/bench/{f}.py" for f in ("coalesce", "quiet", "pmu")))
+        rates = {s["policy"]: s["mbit"] for s in map(json.loads, said)} if not status else {}
+        if {"off", "rx100"} - rates.keys():
+            report.add(Result(name, "guest", FAIL, f"status {status}", tail))
+            return
+        figures = f"off {rates['off']:.1f}, rx-usecs 100 {rates['rx100']:.1f} Mbit/s"
+        for what, good in (("livelock with all off", rates["off"] < 50),
+                           ("cured by rx-usecs alone", rates["rx100"] > 500)):
+            report.add(Result(name, what, PASS if good else FAIL, figures))
+    return suite
+
+
 def unittests(*arguments: str, cwd: str = ".", before: tuple = ()):
     """A run of Python's unittest; @before is a command that makes what it needs."""
     def suite(name: str, report: Report, _selection: list) -> None:
@@ -671,6 +691,8 @@ SUITES = {
     **{f"coverage-{c}": coverage(c) for c in CHIPS},
     "livelock-c": livelock("c"),
     "livelock-rs": with_module(livelock("rs")),
+    "rs-paced": with_module(paced("stock")),
+    "rs-paced-rt": with_module(paced("rt"), "rt"),
     **{f"host-{c}": oracle(c, tests=ON_HOST, vm={"ICOUNT": None, "PEER": "host", "CPUS": 2})
        for c in ("gbeth", "gen3")},
     **{f"trace-{c}": trace(c) for c in CHIPS},

@@ -94,13 +94,19 @@ def once(counter: Instructions, command: list[str]) -> list[float]:
     return [executed * INSTRUCTION_NS + charged, irqs, float(taken["bytes"])]
 
 
+LOADS = (tcp_tx, tcp_rx, udp_tx, udp_rx)
+
+
 def main() -> None:
+    policies = os.environ.get("BENCH_POLICIES", " ".join(POLICIES)).split()
+    loads = os.environ.get("BENCH_LOADS", " ".join(load.__name__ for load in LOADS)).split()
     counter = Instructions(0)
-    for policy, values in POLICIES.items():
+    for policy in policies:
+        values = POLICIES[policy]
         if DRIVER == "c" and any(values[3:]):
             continue
         set_policy(*values)
-        for load in (tcp_tx, tcp_rx, udp_tx, udp_rx):
+        for load in (load for load in LOADS if load.__name__ in loads):
             short, long = once(counter, load(SHORT)), once(counter, load(LONG))
             busy, irqs, size = (b - a for a, b in zip(short, long, strict=True))
             seconds = (LONG - SHORT) / 1000
