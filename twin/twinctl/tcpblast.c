@@ -2,8 +2,9 @@
 /*
  * tcpblast - sends to a TCP sink as fast as it goes, in calls of 64 KiB
  *
- * With -r it sends no more than so many bits a second, by sleeping between calls. After the given time it ends its side and waits for the other side to do so too, by which it has
- * taken everything. Prints one line:
+ * With -r it sends no more than so many bits a second, by sleeping between calls. After the given
+ * time it ends its side and waits for the other side to do so too, by which it has taken
+ * everything. Prints one line:
  *
  *   bytes=N ns=N mbit=N
  */
