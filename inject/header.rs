@@ -92,3 +92,53 @@ impl Header {
         LEN.get(&bytes) as usize
     }
 }
+
+#[kernel::prelude::kunit_tests(lan966x_cpu_port_header)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_is_one_bit() {
+        for port in 0..PORTS {
+            let header = Header::for_port(port);
+            let mut bits = 0;
+
+            for (n, word) in header.0.iter().enumerate() {
+                let be = u32::from_be_bytes(word.to_le_bytes());
+
+                bits += be.count_ones();
+                match n {
+                    // Bit 191 is the top one of the second word, bits 62 and up are in the last
+                    // but one and the one before.
+                    1 => assert_eq!(be, 1u32 << 31),
+                    4 => assert_eq!(be, if port >= 2 { 1u32 << (port - 2) } else { 0 }),
+                    5 => assert_eq!(be, if port < 2 { 1u32 << (30 + port) } else { 0 }),
+                    _ => assert_eq!(be, 0),
+                }
+            }
+            assert_eq!(bits, 2);
+        }
+    }
+
+    #[test]
+    fn lengths() {
+        for len in [0u32, 64, 1518, 0x3fff] {
+            let mut bytes = [0xffu8; BYTES];
+
+            // All other fields are as full as can be.
+            for at in 0..LEN.width {
+                let (byte, bit) = LEN.place(at);
+
+                bytes[byte] &= !(1 << bit);
+            }
+            LEN.set(&mut bytes, len);
+
+            let mut words = [0; WORDS];
+
+            for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(4)) {
+                *word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+            }
+            assert_eq!(Header(words).frame_len(), len as usize);
+        }
+    }
+}

@@ -481,3 +481,42 @@ impl<T: Clock> Table<T> {
         })
     }
 }
+
+#[kunit_tests(ravb_rs_net_ptp)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn adjustment() {
+        // Parts per million, with 16 binary digits.
+        let ppm = |ppm: c_long| ScaledPpm(ppm * 65536);
+
+        assert_eq!(ScaledPpm::NONE.apply(0x0a0_0000), 0x0a0_0000);
+        assert_eq!(ppm(1).apply(1_000_000_000), 1_000_001_000);
+        assert_eq!(ppm(-1).apply(1_000_000_000), 999_999_000);
+        assert_eq!(ppm(50_000).apply(0x29a_aaaa), 0x2bb_ffff);
+        assert_eq!(ppm(-50_000).apply(0x29a_aaaa), 0x279_5555);
+        // What is less than one part in the base vanishes.
+        assert_eq!(ScaledPpm(1).apply(0x0a0_0000), 0x0a0_0000);
+        // A day in nanoseconds.
+        assert_eq!(ppm(100).apply(86_400_000_000_000), 86_408_640_000_000);
+    }
+
+    #[test]
+    fn division() {
+        assert_eq!(div(1_000_000_000 << 20, 100_000_000), 10 << 20);
+        assert_eq!(div(u64::MAX, 1), u64::MAX);
+        assert_eq!(div(7, 0), u64::MAX);
+    }
+
+    #[test]
+    fn parts_of_a_time() {
+        assert_eq!(seconds_and_nanoseconds(0), (0, 0));
+        assert_eq!(seconds_and_nanoseconds(1_999_999_999), (1, 999_999_999));
+        assert_eq!(seconds_and_nanoseconds(-1), (-1, 999_999_999));
+        assert_eq!(
+            seconds_and_nanoseconds(i64::MAX),
+            (9_223_372_036, 854_775_807)
+        );
+    }
+}

@@ -247,3 +247,92 @@ impl<T> Consumer<T> {
         Some(value)
     }
 }
+
+#[kunit_tests(ravb_rs_net_spsc)]
+mod tests {
+    use super::*;
+
+    /// A queue that has already passed on so many values.
+    fn begun(capacity: u32, at: u32) -> Result<(Producer<Arc<u32>>, Consumer<Arc<u32>>)> {
+        let (mut producer, mut consumer) = channel(capacity)?;
+
+        // INVARIANT: Nothing is in the queue, whose indices are all the same.
+        producer.inner.head.store(at, Relaxed);
+        producer.inner.tail.store(at, Relaxed);
+        (producer.head, producer.tail) = (at, at);
+        (consumer.head, consumer.tail) = (at, at);
+        Ok((producer, consumer))
+    }
+
+    #[test]
+    fn order_is_kept_past_the_largest_index() -> Result {
+        // The indices wrap in the first round, and in between.
+        for at in [0, 1, u32::MAX, u32::MAX - 2, 1 << 31] {
+            let (mut producer, mut consumer) = begun(4, at)?;
+            let mut next = 0;
+
+            for round in 0..5u32 {
+                for value in 0..4 {
+                    assert_eq!(producer.free(), 4 - value);
+                    assert_eq!(producer.index(), at.wrapping_add(round * 4 + value) & 3);
+
+                    let value = Arc::new(round * 4 + value, GFP_KERNEL)?;
+
+                    assert!(producer.push(value).is_ok());
+                }
+                assert_eq!(producer.free(), 0);
+                assert_eq!(consumer.len(), 4);
+                for _ in 0..4 {
+                    assert!(consumer.peek().is_some_and(|value| **value == next));
+                    assert!(consumer.pop().is_some_and(|value| *value == next));
+                    next += 1;
+                }
+                assert!(consumer.pop().is_none());
+                assert!(consumer.is_empty());
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_full_queue_gives_back() -> Result {
+        let (mut producer, mut consumer) = begun(2, u32::MAX)?;
+
+        for value in 0..2 {
+            assert!(producer.push(Arc::new(value, GFP_KERNEL)?).is_ok());
+        }
+        assert!(producer
+            .push(Arc::new(2, GFP_KERNEL)?)
+            .is_err_and(|value| *value == 2));
+        assert!(consumer.pop().is_some_and(|value| *value == 0));
+        assert!(producer.push(Arc::new(3, GFP_KERNEL)?).is_ok());
+        assert_eq!(consumer.free(), 0);
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_left_is_dropped() -> Result {
+        let (mut producer, mut consumer) = begun(4, u32::MAX - 1)?;
+        let value = Arc::new(0, GFP_KERNEL)?;
+
+        for _ in 0..3 {
+            assert!(producer.push(value.clone()).is_ok());
+        }
+        drop(consumer.pop());
+
+        let watcher = producer.watcher();
+
+        assert!(!watcher.is_empty());
+        drop((producer, consumer, watcher));
+        // Nobody else has it any more.
+        assert!(Arc::into_unique_or_drop(value).is_some());
+        Ok(())
+    }
+
+    #[test]
+    fn only_powers_of_two() {
+        for capacity in [0, 3, 1000, u32::MAX] {
+            assert!(channel::<u32>(capacity).is_err());
+        }
+    }
+}

@@ -386,10 +386,38 @@ mod tests {
 
     #[test]
     fn errors() {
-        assert_eq!(RxHead::from(0x705f_0000).has_errors(), true);
+        assert!(RxHead::from(0x705f_0000).has_errors());
         // Fractions and lost carriers are no errors, nor is a multicast address.
-        assert_eq!(RxHead::from(0x70b0_0040).has_errors(), false);
-        assert_eq!(RxHead::from(0xc000_06be).is_empty(), true);
-        assert_eq!(RxHead::from(0x7000_06be).is_empty(), false);
+        assert!(!RxHead::from(0x70b0_0040).has_errors());
+        assert!(RxHead::from(0xc000_06be).is_empty());
+        assert!(!RxHead::from(0x7000_06be).is_empty());
+    }
+    #[test]
+    fn stamps_at_the_end_of_time() {
+        // The last second of 48 bits is beyond what the stack has, and must not trap.
+        let last = Stamp::from_words(999_999_999, u32::MAX, 0xffff);
+
+        assert_eq!(last.seconds, (1u64 << 48) - 1);
+        let _ = last.to_ns();
+        // The year 2262.
+        assert_eq!(
+            Stamp::from_words(854_775_807, 0x25c1_7d04, 2).to_ns(),
+            i64::MAX
+        );
+    }
+
+    #[test]
+    fn sizes_and_tags_stay_in_their_fields() {
+        for size in [0u32, 1, 1518, 0xfff] {
+            let bits = Bounded::<u32, 12>::from_expr(size & 0xfff);
+            let head = TxHead::zeroed()
+                .with_tag(Bounded::<u32, 10>::new::<0x3ff>())
+                .with_kind(Kind::Single)
+                .with_size(bits);
+
+            assert_eq!(head.size().get(), size);
+            assert_eq!(head.into_raw(), 0x703f_f000 | size);
+            assert_eq!(RxHead::from(0xf0ff_f000 | size).size().get(), size);
+        }
     }
 }

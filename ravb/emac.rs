@@ -419,13 +419,13 @@ mod tests {
     fn speeds() {
         let mut settings = Settings::new(&GBETH, &BOARD);
 
-        assert_eq!(settings.gecmr(&GBETH).is_none(), true);
+        assert!(settings.gecmr(&GBETH).is_none());
         for (speed, want) in [(10, 0u32), (100, 0x10), (1000, 0x20)] {
             settings.speed = Some(speed);
             assert_eq!(settings.gecmr(&GBETH).map(GECMR::into_raw), Some(want));
         }
         settings.speed = Some(10);
-        assert_eq!(settings.gecmr(&GEN3).is_none(), true);
+        assert!(settings.gecmr(&GEN3).is_none());
         settings.speed = Some(1000);
         assert_eq!(settings.gecmr(&GEN3).map(GECMR::into_raw), Some(1));
     }

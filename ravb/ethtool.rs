@@ -40,6 +40,17 @@ use crate::net::{
     Rtnl, //
 };
 
+/// Returns what is wrong with sizes that a user wants.
+fn out_of_range(rings: &Rings) -> Option<&'static CStr> {
+    if rings.rx < MIN_RING.rx || rings.rx > MAX_RING.rx {
+        return Some(c"the RX ring can have 64 to 2048 entries");
+    }
+    if rings.tx < MIN_RING.tx || rings.tx > MAX_RING.tx {
+        return Some(c"the TX ring can have 64 to 1024 entries");
+    }
+    None
+}
+
 #[vtable]
 impl Operations for Ravb {
     const COALESCE: CoalesceParams = coalesce::PARAMS;
@@ -96,11 +107,8 @@ impl Operations for Ravb {
     }
 
     fn set_rings(dev: &Device<'_, Self>, rings: Rings, extack: &ExtAck<'_>, rtnl: &Rtnl) -> Result {
-        if rings.rx < MIN_RING.rx || rings.rx > MAX_RING.rx {
-            return Err(extack.fail(EINVAL, c"the RX ring can have 64 to 2048 entries"));
-        }
-        if rings.tx < MIN_RING.tx || rings.tx > MAX_RING.tx {
-            return Err(extack.fail(EINVAL, c"the TX ring can have 64 to 1024 entries"));
+        if let Some(why) = out_of_range(&rings) {
+            return Err(extack.fail(EINVAL, why));
         }
         let data = dev.data();
         let wanted = RingSizes {
@@ -170,6 +178,26 @@ impl Operations for Ravb {
                     | RxFilter::PtpV2L2Event.bit()
                     | RxFilter::All.bit(),
             }),
+        }
+    }
+}
+
+#[kunit_tests(ravb_rs_ethtool)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ring_sizes() {
+        let refused = |rx, tx| out_of_range(&Rings { rx, tx }).is_some();
+
+        assert!(!refused(64, 64));
+        assert!(!refused(2048, 1024));
+        for (rx, tx) in [(63, 64), (2049, 64), (64, 63), (64, 1025)] {
+            assert!(refused(rx, tx));
+        }
+        for wrong in [0, u32::MAX] {
+            assert!(refused(wrong, 64));
+            assert!(refused(64, wrong));
         }
     }
 }

@@ -597,4 +597,44 @@ mod tests {
             assert_eq!(info.max_mtu(), 2026);
         }
     }
+    #[test]
+    fn every_line_is_there_once() {
+        for info in [&GEN2, &GEN3, &GEN4, &RZV2M, &GBETH] {
+            let lines = info.lines.all();
+
+            for (n, line) in lines.iter().enumerate() {
+                assert!(lines
+                    .iter()
+                    .skip(n + 1)
+                    .all(|other| other.name != line.name));
+            }
+            assert!(info.lines.emac().is_some());
+        }
+    }
+
+    #[test]
+    fn slots() {
+        // Alone in its buffer, with room for what build_skb wants behind it.
+        for info in [&GEN2, &GEN3, &GEN4, &RZV2M, &GBETH] {
+            assert!(RX_HEADROOM + info.rx_slot() + SKB_OVERHEAD <= info.policy.rx_buffer);
+            assert!(info.rx_slot() <= MAX_SIZE);
+            assert!(info.rx_trailer() < info.rx_slot());
+        }
+        assert_eq!(GEN3.queue_mask(), 0b11);
+        assert_eq!(GBETH.queue_mask(), 0b1);
+    }
+
+    #[test]
+    fn when_the_timer_runs() {
+        for (clocking, config, operation) in [
+            (Clocking::None, false, false),
+            (Clocking::Operation, false, true),
+            (Clocking::OperationOwnClock, false, true),
+            (Clocking::Config, true, true),
+        ] {
+            assert!(!clocking.runs_in(Mode::Reset));
+            assert_eq!(clocking.runs_in(Mode::Config), config);
+            assert_eq!(clocking.runs_in(Mode::Operation), operation);
+        }
+    }
 }

@@ -923,12 +923,12 @@ mod tests {
         };
 
         // Sync and Pdelay_Resp, Announce, version 1, another protocol.
-        assert_eq!(frame([0x88, 0xf7], &[0x00, 2]), true);
-        assert_eq!(frame([0x88, 0xf7], &[0x13, 0x12]), true);
-        assert_eq!(frame([0x88, 0xf7], &[0x0b, 2]), false);
-        assert_eq!(frame([0x88, 0xf7], &[0x00, 1]), false);
-        assert_eq!(frame([0x08, 0x00], &[0x00, 2]), false);
-        assert_eq!(frame([0x81, 0x00], &[0, 5, 0x88, 0xf7, 0, 2]), true);
+        assert!(frame([0x88, 0xf7], &[0x00, 2]));
+        assert!(frame([0x88, 0xf7], &[0x13, 0x12]));
+        assert!(!frame([0x88, 0xf7], &[0x0b, 2]));
+        assert!(!frame([0x88, 0xf7], &[0x00, 1]));
+        assert!(!frame([0x08, 0x00], &[0x00, 2]));
+        assert!(frame([0x81, 0x00], &[0, 5, 0x88, 0xf7, 0, 2]));
         assert_eq!(is_event(&[0; 13]), false);
     }
 }

@@ -479,8 +479,39 @@ mod tests {
         for mode in [Mode::Reset, Mode::Config, Mode::Operation] {
             let ccc = CCC::zeroed().with_opc(mode);
 
-            assert_eq!(ccc.opc() == Ok(mode), true);
+            assert!(ccc.opc() == Ok(mode));
             assert_eq!(mode.status(), 1u32 << ccc.into_raw());
         }
+    }
+    #[test]
+    fn status_registers_clear_what_they_show() {
+        // What is set is written as 0, what is not as 1, what is reserved as 0.
+        assert_eq!(EIS::from(0x0001_0000).clearing().into_raw(), 0x0000_07ff);
+        assert_eq!(EIS::from(0).clearing().into_raw(), 0x0001_07ff);
+        assert_eq!(RIS2::from(0x8000_0003).clearing().into_raw(), 0x0003_fffc);
+        assert_eq!(GIS::from(0x0000_0005).clearing().into_raw(), 0xffff_03fa);
+        assert_eq!(TIS::from(0x0000_0100).clearing().into_raw(), 0x000f_0e0f);
+        // Here 1 clears.
+        assert_eq!(ECSR::from(0x0000_0002).clearing().into_raw(), 2);
+        assert_eq!(
+            ECSR::from(0x17).enabled(ECSIPR::from(0x06)).into_raw(),
+            0x06
+        );
+    }
+
+    #[test]
+    fn fields() {
+        assert_eq!(
+            GTI::zeroed()
+                .with_tiv(Bounded::from_expr(0x0fff_ffffu32 & GTI::TIV_MASK))
+                .into_raw(),
+            0x0fff_ffff
+        );
+        assert_eq!(GTI::TIV_MASK, 0x0fff_ffff);
+        // A stamp's tag is above its seconds.
+        assert_eq!(TFA2::from(0x03ff_1234).tag().get(), 0x3ff);
+        assert_eq!(TFA2::from(0x03ff_1234).seconds().get(), 0x1234);
+        // A mode that is none is not taken for one.
+        assert!(CCC::from(3).opc().is_err());
     }
 }

@@ -102,7 +102,7 @@ mod tests {
                     assert_eq!(cursor.index(), want as usize);
                     cursor.advance();
                 }
-                assert_eq!(cursor == Cursor::first(len), true);
+                assert!(cursor == Cursor::first(len));
             }
         }
     }

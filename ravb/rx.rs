@@ -646,6 +646,10 @@ impl<const WORDS: usize> Ring<WORDS> {
 #[kunit_tests(ravb_rs_rx)]
 mod tests {
     use super::*;
+    use crate::ravb::hw_info::{
+        GBETH,
+        GEN3, //
+    };
 
     fn walk(kinds: &[Kind]) -> (Place, u32, u32) {
         let mut place = Place::Between;
@@ -669,46 +673,46 @@ mod tests {
             Start, //
         };
 
-        assert_eq!(walk(&[Single, Single]) == (Place::Between, 2, 0), true);
-        assert_eq!(
-            walk(&[Start, Middle, Middle, End, Single]) == (Place::Between, 2, 0),
-            true
-        );
-        assert_eq!(walk(&[Start, Middle]) == (Place::Within, 0, 0), true);
+        assert!(walk(&[Single, Single]) == (Place::Between, 2, 0));
+        assert!(walk(&[Start, Middle, Middle, End, Single]) == (Place::Between, 2, 0));
+        assert!(walk(&[Start, Middle]) == (Place::Within, 0, 0));
         // No end.
-        assert_eq!(walk(&[Start, Single]) == (Place::Between, 1, 1), true);
-        assert_eq!(
-            walk(&[Start, Middle, Start, End]) == (Place::Between, 1, 1),
-            true
-        );
+        assert!(walk(&[Start, Single]) == (Place::Between, 1, 1));
+        assert!(walk(&[Start, Middle, Start, End]) == (Place::Between, 1, 1));
         // No beginning: one fault, however long the rest is.
-        assert_eq!(
-            walk(&[Middle, Middle, End, Single]) == (Place::Between, 1, 1),
-            true
-        );
-        assert_eq!(walk(&[End, Single]) == (Place::Between, 1, 1), true);
+        assert!(walk(&[Middle, Middle, End, Single]) == (Place::Between, 1, 1));
+        assert!(walk(&[End, Single]) == (Place::Between, 1, 1));
         // Types that belong to no frame.
-        assert_eq!(
-            walk(&[Kind::EndSeen, Single]) == (Place::Between, 1, 1),
-            true
-        );
-        assert_eq!(
-            walk(&[Start, Kind::LinkUsed, End, Single]) == (Place::Between, 1, 1),
-            true
-        );
+        assert!(walk(&[Kind::EndSeen, Single]) == (Place::Between, 1, 1));
+        assert!(walk(&[Start, Kind::LinkUsed, End, Single]) == (Place::Between, 1, 1));
     }
 
     #[test]
     fn engine_verdicts() {
         let engine = |trailer: [u8; 4]| verdict(Checksum::Engine, &trailer);
 
-        assert_eq!(engine([0xff, 0xff, 0, 0]) == Verdict::Good, true);
-        assert_eq!(engine([0, 0, 0xff, 0xff]) == Verdict::Unknown, true);
-        assert_eq!(engine([0, 0, 0x12, 0x34]) == Verdict::Bad, true);
-        assert_eq!(
-            verdict(Checksum::Sum, &[0x12, 0x34]) == Verdict::Sum(u16::from_be(0x1234)),
-            true
-        );
-        assert_eq!(verdict(Checksum::Sum, &[]) == Verdict::Unknown, true);
+        assert!(engine([0xff, 0xff, 0, 0]) == Verdict::Good);
+        assert!(engine([0, 0, 0xff, 0xff]) == Verdict::Unknown);
+        assert!(engine([0, 0, 0x12, 0x34]) == Verdict::Bad);
+        assert!(verdict(Checksum::Sum, &[0x12, 0x34]) == Verdict::Sum(u16::from_be(0x1234)));
+        assert!(verdict(Checksum::Sum, &[]) == Verdict::Unknown);
+    }
+    #[test]
+    fn what_is_fit_to_be_a_packet() {
+        let good =
+            |info: &HwInfo, status: u32, len| inspect(info, RxHead::from(status), len).is_ok();
+
+        for info in [&GBETH, &GEN3] {
+            let least = ETH_HLEN + info.rx_trailer();
+
+            assert!(good(info, 0x7000_0000, least));
+            // Shorter than its trailer: nothing may be subtracted from it.
+            assert!(!good(info, 0x7000_0000, least - 1));
+            assert!(!good(info, 0x7000_0000, 0));
+            assert!(good(info, 0x7080_0000, 64));
+            for error in [16, 17, 18, 19, 22] {
+                assert!(!good(info, 0x7000_0000 | 1 << error, 64));
+            }
+        }
     }
 }

@@ -364,14 +364,14 @@ mod tests {
     fn mac_counter_counts_differences() {
         let mut counter = MacCounter::default();
 
-        assert_eq!(counter.update(5), false);
-        assert_eq!(counter.update(5), false);
-        assert_eq!(counter.update(12), false);
+        assert!(!counter.update(5));
+        assert!(!counter.update(5));
+        assert!(!counter.update(12));
         assert_eq!(counter.total, 12);
         // Past the middle it is cleared, and begins again at zero.
-        assert_eq!(counter.update(0x8000), true);
+        assert!(counter.update(0x8000));
         assert_eq!(counter.total, 0x8000);
-        assert_eq!(counter.update(3), false);
+        assert!(!counter.update(3));
         assert_eq!(counter.total, 0x8003);
     }
 
