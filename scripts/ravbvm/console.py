@@ -66,6 +66,10 @@ class JobStream:
         self._held = self._raw = b""
 
 
+# A failure that RUN has ordered: the stack that follows tells where, not that something is wrong.
+_ORDERED = re.compile(r"^(?:\[\s*\d+\.\d+\])?(?:\[\s*[CT]\d+\])?\s*FAULT_INJECTION: forcing a failure")
+_STACK = re.compile(r"^(?:\[\s*\d+\.\d+\])?(?:\[\s*[CT]\d+\])?\s*Call trace:")
+
 # What the kernel prints when something is wrong with it. Lines begin with the time stamp, and under
 # some configurations with the thread or CPU that printed them.
 _SPLAT = re.compile(
@@ -107,8 +111,13 @@ class KernelLog(Lines):
         super().__init__(self._look)
         self._pass = line
         self.splats: list[str] = []
+        self._ordered = 0  # stacks to come
 
     def _look(self, line: str) -> None:
-        if _SPLAT.match(line):
+        if _ORDERED.match(line):
+            self._ordered = 1
+        elif self._ordered and _STACK.match(line):
+            self._ordered = 0
+        elif _SPLAT.match(line):
             self.splats.append(line)
         self._pass(line)

@@ -134,6 +134,14 @@ class KernelLogTest(unittest.TestCase):
             self.assertEqual(self.splats(line + "\n"), [line])
             self.assertEqual(self.splats(line), [line])
 
+    def test_ordered_failures(self) -> None:
+        ordered = "[    1.000000][  T1] FAULT_INJECTION: forcing a failure.\n[    1.000000] name failslab\n"
+        stack = "[    1.000000] Call trace:\n[    1.000000]  f+0x1/0x2\n"
+        self.assertEqual(self.splats(ordered + stack), [])
+        # One stack each.
+        self.assertEqual(len(self.splats(ordered + stack + stack)), 1)
+        self.assertEqual(len(self.splats(ordered + "[    1.000000] BUG: x\n" + stack)), 1)
+
     def test_harmless(self) -> None:
         for line in (
             "[    0.000000] Booting Linux on physical CPU 0x0000000000 [0x411fd050]",
