@@ -248,7 +248,7 @@ impl<'b> TxRing<'b> {
         let (packets, bytes) = (counts.packets as u32, counts.bytes as u32);
 
         // The lock also makes that reports to BQL do not overlap.
-        queue.completed(packets, bytes, limits(self.len), wake, || {
+        queue.completed(packets, bytes, LIMITS, wake, || {
             reclaimer.packets.free().saturating_sub(reclaimer.excess)
         });
         packets
@@ -291,13 +291,10 @@ fn doorbell(info: &HwInfo, queues: u32) -> TCCR {
 }
 
 /// With how many free slots the queue is stopped and started again.
-fn limits(len: u32) -> Thresholds {
-    Thresholds {
-        stop: 1,
-        // So many that waking the stack pays off, so few that it works while the rest is sent.
-        start: len / 16,
-    }
-}
+///
+/// Started with the first one: several come free at a time anyway, and a sender that shares its CPU
+/// with the poll function loses more by waiting for the next poll than it saves.
+const LIMITS: Thresholds = Thresholds { stop: 1, start: 1 };
 
 /// The state of a transmit queue.
 #[derive(Default)]
@@ -480,7 +477,7 @@ pub(super) fn start_xmit<'b>(
 
     // BQL has to know of the packet before it can be reported as sent, hence before it is
     // published. The doorbell is rung after that.
-    let ring = queue.sent(bytes, limits(sender.ring.len), || sender.free());
+    let ring = queue.sent(bytes, LIMITS, || sender.free());
 
     if let Some(stats) = dev.data().get_ref().queue_stats(queue.index() as usize) {
         stats.tx_queued.inc();
