@@ -3,6 +3,7 @@
 
 """What a probed port shows: its driver, address, queues, interrupts, limits, PHY."""
 
+import os
 from pathlib import Path
 
 from lib.py import RavbEnv, ksft_eq, ksft_exit, ksft_in, ksft_pr, ksft_run, ksft_true
@@ -80,7 +81,7 @@ def phy(cfg) -> None:
 
 def coalescing_defaults(cfg) -> None:
     """Variants that ask for software coalescing get it: 20 us and one deferral."""
-    if Path("/sys/kernel/realtime").exists():
+    if "PREEMPT_RT" in os.uname().version:
         raise KsftSkipEx("PREEMPT_RT: the core leaves software coalescing off")
     timeout = int((cfg.sysfs / "gro_flush_timeout").read_text())
     deferral = int((cfg.sysfs / "napi_defer_hard_irqs").read_text())
