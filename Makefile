@@ -12,7 +12,7 @@ export $(OPTIONS)
 override RUN := $(subst $$$$,$$,$(value RUN))
 
 # A misspelt option would be no option.
-UNKNOWN := $(filter-out $(OPTIONS) MODULE LINK NAME EMULATOR INJECT_WAIT LLVM RUSTC ARCH CROSS_COMPILE XDG_CACHE_HOME RAVB_MIRROR \
+UNKNOWN := $(filter-out $(OPTIONS) MODULE LINK NAME EMULATOR INJECT_WAIT RX_MEMORY RX_PREFETCH LLVM RUSTC ARCH CROSS_COMPILE XDG_CACHE_HOME RAVB_MIRROR \
 	     LINT_BASE, $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $v))),$v)))
 $(if $(UNKNOWN),$(error there is no option $(UNKNOWN); see README.md))
 

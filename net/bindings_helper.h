@@ -19,6 +19,7 @@
 #include <linux/netdevice.h>
 #include <linux/of_mdio.h>
 #include <linux/of_net.h>
+#include <linux/page_frag_cache.h>
 #include <linux/phy.h>
 #include <linux/phy_fixed.h>
 #include <linux/platform_device.h>

@@ -7,7 +7,11 @@
 //!
 //! C header: [`include/linux/dma-mapping.h`](srctree/include/linux/dma-mapping.h)
 
-use core::marker::PhantomData;
+use core::{
+    marker::PhantomData,
+    mem::ManuallyDrop,
+    ptr::NonNull, //
+};
 
 use kernel::{
     device::{
@@ -51,6 +55,7 @@ mod private {
     pub trait Sealed {}
 
     impl Sealed for super::ToDevice {}
+    impl Sealed for super::FromDevice {}
 }
 
 /// The device reads.
@@ -58,6 +63,13 @@ pub struct ToDevice;
 
 impl Direction for ToDevice {
     const RAW: bindings::dma_data_direction = bindings::dma_data_direction::DMA_TO_DEVICE;
+}
+
+/// The device writes.
+pub struct FromDevice;
+
+impl Direction for FromDevice {
+    const RAW: bindings::dma_data_direction = bindings::dma_data_direction::DMA_FROM_DEVICE;
 }
 
 /// Memory that is mapped for a device.
@@ -72,21 +84,24 @@ pub struct Mapping<'b, D: Direction> {
     _direction: PhantomData<D>,
 }
 
-impl<'b> Mapping<'b, ToDevice> {
-    /// Maps memory for reading by the device. Any context.
+impl<'b, D: Direction> Mapping<'b, D> {
+    /// Maps memory. Any context.
     ///
     /// # Safety
     ///
-    /// The memory must stay allocated, and must not be written, as long as the mapping exists.
+    /// It must be kernel memory that can be mapped (from the page or slab allocator), and stay
+    /// allocated as long as the mapping exists. Meanwhile nobody may write to it, nor read it if
+    /// the device writes.
     #[inline]
-    pub(super) unsafe fn new(dev: &'b device::Device<Bound>, data: &[u8]) -> Result<Self> {
-        let len = u32::try_from(data.len())?;
-        let va = data.as_ptr().cast_mut().cast();
+    pub(super) unsafe fn new(
+        dev: &'b device::Device<Bound>,
+        data: NonNull<u8>,
+        len: u32,
+    ) -> Result<Self> {
+        let va = data.as_ptr().cast();
 
-        // SAFETY: `dev` is bound, and `data` is kernel memory (skb heads come from the page or slab
-        // allocator, which is what can be mapped).
-        let address =
-            unsafe { bindings::rnet_dma_map_single(raw(dev), va, data.len(), ToDevice::RAW) };
+        // SAFETY: `dev` is bound, and the memory can be mapped, by the safety requirements.
+        let address = unsafe { bindings::rnet_dma_map_single(raw(dev), va, len as usize, D::RAW) };
 
         // DMA_MAPPING_ERROR. The address is looked at in full: it is cut to what descriptors hold
         // later, if at all.
@@ -99,6 +114,25 @@ impl<'b> Mapping<'b, ToDevice> {
             len,
             _direction: PhantomData,
         })
+    }
+}
+
+impl Mapping<'_, FromDevice> {
+    /// Ends the mapping, with `len` bytes (but no more than are mapped) made readable for the CPU.
+    /// The caches are not asked about the rest.
+    #[inline]
+    pub(super) fn end(self, len: u32) {
+        let this = ManuallyDrop::new(self);
+
+        // SAFETY: By the type invariant: same address, size and direction as when it was mapped.
+        unsafe {
+            bindings::rnet_dma_unmap_received(
+                raw(this.dev),
+                this.address,
+                this.len as usize,
+                len.min(this.len) as usize,
+            )
+        };
     }
 }
 

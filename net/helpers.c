@@ -330,6 +330,21 @@ struct sk_buff *rnet_napi_build_skb(void *data, unsigned int size,
 	return skb;
 }
 
+/* The same around a page fragment, which will be freed. */
+struct sk_buff *rnet_napi_build_frag_skb(void *data, unsigned int size,
+					 unsigned int headroom,
+					 unsigned int len)
+{
+	struct sk_buff *skb = napi_build_skb(data, size);
+
+	if (unlikely(!skb))
+		return NULL;
+
+	skb_reserve(skb, headroom);
+	__skb_put(skb, len);
+	return skb;
+}
+
 /* Room that is ours to write to. */
 unsigned int rnet_skb_tailroom(const struct sk_buff *skb)
 {
@@ -341,16 +356,15 @@ unsigned int rnet_skb_nr_frags(const struct sk_buff *skb)
 	return skb_shinfo(skb)->nr_frags;
 }
 
-bool rnet_skb_frag_fits(const struct sk_buff *skb)
+bool rnet_skb_frag_fits(const struct sk_buff *skb, bool pooled)
 {
-	return !skb_cloned(skb) && skb_shinfo(skb)->nr_frags < MAX_SKB_FRAGS;
+	return !skb_cloned(skb) && skb->pp_recycle == pooled &&
+	       skb_shinfo(skb)->nr_frags < MAX_SKB_FRAGS;
 }
 
-/* @data is in a buffer of a page pool. */
 void rnet_skb_add_rx_frag(struct sk_buff *skb, void *data, unsigned int len,
 			  unsigned int truesize)
 {
-	skb_mark_for_recycle(skb);
 	skb_add_rx_frag(skb, skb_shinfo(skb)->nr_frags, virt_to_page(data),
 			offset_in_page(data), len, truesize);
 }
@@ -554,6 +568,26 @@ void rnet_dma_unmap_single(struct device *dev, dma_addr_t addr, size_t len,
 	dma_unmap_single(dev, addr, len, dir);
 }
 
+/*
+ * End what was mapped for @mapped bytes from the device, of which the CPU wants
+ * to see @len: the caches have nothing of the others that matters.
+ */
+void rnet_dma_unmap_received(struct device *dev, dma_addr_t addr, size_t mapped,
+			     size_t len)
+{
+	dma_sync_single_for_cpu(dev, addr, len, DMA_FROM_DEVICE);
+	dma_unmap_single_attrs(dev, addr, mapped, DMA_FROM_DEVICE,
+			       DMA_ATTR_SKIP_CPU_SYNC);
+}
+
+/* page fragments */
+
+void *rnet_page_frag_alloc(struct page_frag_cache *cache, unsigned int size,
+			   gfp_t gfp)
+{
+	return page_frag_alloc(cache, size, gfp & ~__GFP_HIGHMEM);
+}
+
 /* page_pool */
 
 /*
@@ -562,7 +596,6 @@ void rnet_dma_unmap_single(struct device *dev, dma_addr_t addr, size_t len,
  */
 struct page_pool *rnet_page_pool_create(struct device *dev,
 					struct net_device *ndev,
-					struct napi_struct *napi,
 					unsigned int queue, unsigned int size)
 {
 	struct page_pool_params params = {
@@ -570,7 +603,6 @@ struct page_pool *rnet_page_pool_create(struct device *dev,
 		.pool_size = size,
 		.nid = NUMA_NO_NODE,
 		.dev = dev,
-		.napi = napi,
 		.dma_dir = DMA_FROM_DEVICE,
 		.netdev = ndev,
 		.queue_idx = queue,
@@ -580,8 +612,8 @@ struct page_pool *rnet_page_pool_create(struct device *dev,
 }
 
 /*
- * A buffer, its bus address and its real size. The device will write no more
- * than @len bytes at @start. @offset is the caller's because the address of a
+ * A buffer, its real size and the bus address of @start, where the device will
+ * write no more than @len bytes. @offset is the caller's because the address of a
  * variable here would be worth a stack canary.
  */
 void *rnet_page_pool_alloc(struct page_pool *pool, unsigned int *offset,
@@ -594,9 +626,8 @@ void *rnet_page_pool_alloc(struct page_pool *pool, unsigned int *offset,
 	if (unlikely(!page))
 		return NULL;
 
-	*addr = page_pool_get_dma_addr(page) + *offset;
-	dma_sync_single_for_device(pool->p.dev, *addr + start, len,
-				   pool->p.dma_dir);
+	*addr = page_pool_get_dma_addr(page) + *offset + start;
+	dma_sync_single_for_device(pool->p.dev, *addr, len, pool->p.dma_dir);
 	return page_address(page) + *offset;
 }
 
@@ -622,14 +653,6 @@ void rnet_page_pool_sync_for_cpu(const void *data, dma_addr_t addr,
 	const struct page_pool *pool = virt_to_page(data)->pp;
 
 	dma_sync_single_for_cpu(pool->p.dev, addr, len, pool->p.dma_dir);
-}
-
-void rnet_page_pool_sync_for_device(const void *data, dma_addr_t addr,
-				    unsigned int len)
-{
-	const struct page_pool *pool = virt_to_page(data)->pp;
-
-	dma_sync_single_for_device(pool->p.dev, addr, len, pool->p.dma_dir);
 }
 
 /* interrupts, work, timers */

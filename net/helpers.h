@@ -80,9 +80,12 @@ void rnet_napi_receive(struct napi_struct *napi, struct sk_buff *skb,
 /* sk_buff */
 struct sk_buff *rnet_napi_build_skb(void *data, unsigned int size,
 				    unsigned int headroom, unsigned int len);
+struct sk_buff *rnet_napi_build_frag_skb(void *data, unsigned int size,
+					 unsigned int headroom,
+					 unsigned int len);
 unsigned int rnet_skb_tailroom(const struct sk_buff *skb);
 unsigned int rnet_skb_nr_frags(const struct sk_buff *skb);
-bool rnet_skb_frag_fits(const struct sk_buff *skb);
+bool rnet_skb_frag_fits(const struct sk_buff *skb, bool pooled);
 void rnet_skb_add_rx_frag(struct sk_buff *skb, void *data, unsigned int len,
 			  unsigned int truesize);
 void rnet_skb_csum_unnecessary(struct sk_buff *skb);
@@ -129,11 +132,16 @@ dma_addr_t rnet_dma_map_single(struct device *dev, void *va, size_t len,
 			       enum dma_data_direction dir);
 void rnet_dma_unmap_single(struct device *dev, dma_addr_t addr, size_t len,
 			   enum dma_data_direction dir);
+void rnet_dma_unmap_received(struct device *dev, dma_addr_t addr, size_t mapped,
+			     size_t len);
+
+/* page fragments */
+void *rnet_page_frag_alloc(struct page_frag_cache *cache, unsigned int size,
+			   gfp_t gfp);
 
 /* page_pool */
 struct page_pool *rnet_page_pool_create(struct device *dev,
 					struct net_device *ndev,
-					struct napi_struct *napi,
 					unsigned int queue, unsigned int size);
 void *rnet_page_pool_alloc(struct page_pool *pool, unsigned int *offset,
 			   unsigned int *size, dma_addr_t *addr,
@@ -142,8 +150,6 @@ void rnet_page_pool_put(const void *data);
 void rnet_page_pool_recycle(struct page_pool *pool, const void *data);
 void rnet_page_pool_sync_for_cpu(const void *data, dma_addr_t addr,
 				 unsigned int len);
-void rnet_page_pool_sync_for_device(const void *data, dma_addr_t addr,
-				    unsigned int len);
 
 /* interrupts, work, timers */
 bool rnet_queue_delayed_work(struct delayed_work *work, unsigned int msecs);

@@ -271,11 +271,6 @@ impl<'a> Owner<'a> {
         // CAST: See `new`.
         self.gfp as bindings::gfp_t
     }
-
-    /// Returns another reference to the instance.
-    pub(super) fn core_arc(&self) -> Arc<Core> {
-        self.core.clone()
-    }
 }
 
 /// Witness that a NAPI poll function is running.
@@ -566,6 +561,11 @@ pub struct NapiGuard<'a, 'b, T: Operations> {
 }
 
 impl<'b, T: Operations> NapiGuard<'_, 'b, T> {
+    /// Returns another reference to the instance.
+    pub(super) fn core_arc(&self) -> Arc<Core> {
+        self.slot.core.clone()
+    }
+
     /// Returns the state.
     pub fn state(&mut self) -> &mut T::NapiState<'b> {
         self.split().0

@@ -33,7 +33,10 @@ use super::{
         Context,
         RxContext, //
     },
-    page_pool::CpuBuf, //
+    rx_buffer::{
+        CpuBuf,
+        Memory, //
+    }, //
 };
 
 /// A packet that must be given to someone.
@@ -297,26 +300,21 @@ impl Skb {
 
     /// Adds a received buffer as a fragment.
     ///
-    /// The packet must come from the same page pool ([`CpuBuf::into_skb`]), so that both go back to
-    /// it. Gives the buffer back if there is no room, or if the packet is not from the pool.
+    /// The packet must come from a source of the same kind ([`CpuBuf::into_skb`]), so that both are
+    /// given back in the same way. Gives the buffer back if it does not, or if there is no room.
     #[inline]
-    pub fn add_frag(&mut self, buffer: CpuBuf, _cx: &RxContext<'_>) -> Result<(), CpuBuf> {
+    pub fn add_frag<M: Memory>(
+        &mut self,
+        buffer: CpuBuf<M>,
+        _cx: &RxContext<'_>,
+    ) -> Result<(), CpuBuf<M>> {
         // SAFETY: By the type invariant.
-        if !unsafe { bindings::rnet_skb_frag_fits(self.as_raw()) } {
+        if !unsafe { bindings::rnet_skb_frag_fits(self.as_raw(), M::POOLED) } {
             return Err(buffer);
         }
-        let part = buffer.into_parts();
-
-        // SAFETY: By the type invariant; the skb is marked for recycling and has room (checked by
-        // the helper); it takes over the buffer.
-        unsafe {
-            bindings::rnet_skb_add_rx_frag(
-                self.as_raw(),
-                part.data.as_ptr().cast(),
-                part.len,
-                part.size,
-            )
-        };
+        // SAFETY: By the type invariant; the skb has room and takes over the buffer, which will be
+        // given back as its own memory is: just checked.
+        unsafe { buffer.add_to(self.as_raw()) };
         Ok(())
     }
 
@@ -387,9 +385,12 @@ impl Skb {
         if data.is_empty() {
             return Err((EINVAL, self));
         }
+        let Ok(len) = u32::try_from(data.len()) else {
+            return Err((EINVAL, self));
+        };
         // SAFETY: The memory belongs to the skb, which lives and is not changed as long as the
         // mapping: `TxSkb` owns both and drops the mapping first.
-        let mapping = match unsafe { Mapping::new(dev, data) } {
+        let mapping = match unsafe { Mapping::new(dev, NonNull::from(data).cast(), len) } {
             Ok(mapping) => mapping,
             Err(e) => return Err((e, self)),
         };

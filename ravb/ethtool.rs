@@ -120,14 +120,15 @@ impl Operations for Ravb {
             let mut sizes = data.ring_sizes();
 
             sizes[BE] = wanted;
-            queue::quiesce(dev, rtnl);
+            // The old rings go on until the new ones are there.
+            let rings = queue::allocate(dev, &sizes, rtnl)
+                .inspect_err(|_| extack.set(c"no memory for the rings"))?;
 
-            // The old rings stay where they are until the new ones are there.
-            let result = queue::allocate(dev, &sizes, rtnl)
-                .and_then(|rings| queue::install(dev, rings, rtnl));
+            queue::quiesce(dev, rtnl);
+            let result = queue::install(dev, rings, rtnl);
 
             queue::resume(dev, dev.features(), rtnl)?;
-            result.inspect_err(|_| extack.set(c"no memory for the rings"))?;
+            result?;
         }
         data.set_ring_sizes(wanted, rtnl);
         Ok(())

@@ -17,7 +17,10 @@ use super::regs::{
     TCCR,
     TGC, //
 };
-use crate::net::page_pool::SKB_OVERHEAD;
+use crate::net::rx_buffer::{
+    Layout,
+    SKB_OVERHEAD, //
+};
 
 /// Ethernet header, VLAN tag, frame check sequence.
 pub(super) const ETH_HLEN: u32 = 14;
@@ -56,6 +59,16 @@ pub(crate) enum RxFormat {
     Normal,
     /// Twenty bytes, with a time stamp. A frame has one of them.
     Extended,
+}
+
+/// Where receive buffers come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum RxMemory {
+    /// A page pool, in which pages stay mapped and go round.
+    Pool,
+    /// Page fragments, which are mapped for one frame each. Only while an XDP program is loaded
+    /// there is a page pool.
+    Fragments,
 }
 
 /// How checksums are offloaded.
@@ -170,6 +183,8 @@ pub(crate) struct Policy {
     /// NAPI runs in a thread. The SoCs with GbEth have slow cores, which a flood of small packets
     /// keeps in interrupt context otherwise.
     pub(super) coalesce_irqs: bool,
+    /// Where receive buffers come from.
+    pub(super) rx_memory: RxMemory,
     /// The size of a receive buffer. What the chip doesn't use is for the stack (head room before,
     /// `skb_shared_info` behind).
     pub(super) rx_buffer: u32,
@@ -232,13 +247,28 @@ impl HwInfo {
         }
     }
 
-    /// The bytes that the chip may write to a receive buffer, from [`RX_HEADROOM`] on.
-    pub(super) const fn rx_slot(&self) -> u32 {
-        match self.rx_format {
-            // As much as the buffer has: the more, the fewer frames are spread.
-            RxFormat::Normal => self.policy.rx_buffer - RX_HEADROOM - SKB_OVERHEAD,
-            RxFormat::Extended => self.rx_max_frame - ETH_FCS_LEN + self.rx_trailer(),
+    /// Where receive buffers come from, unless an XDP program is loaded.
+    pub(super) const fn rx_memory(&self) -> RxMemory {
+        // What a chip doesn't use is measured all the same.
+        if cfg!(rx_memory_pool) {
+            RxMemory::Pool
+        } else if cfg!(rx_memory_fragments) {
+            RxMemory::Fragments
+        } else {
+            self.policy.rx_memory
         }
+    }
+
+    /// What a receive buffer is like.
+    pub(super) const fn rx_layout(&self) -> Layout {
+        let (size, start) = (self.policy.rx_buffer, RX_HEADROOM);
+        let len = match self.rx_format {
+            // As much as the buffer has: the more, the fewer frames are spread.
+            RxFormat::Normal => size - start - SKB_OVERHEAD,
+            RxFormat::Extended => self.rx_max_frame - ETH_FCS_LEN + self.rx_trailer(),
+        };
+
+        Layout { size, start, len }
     }
 
     /// Descriptors that a packet to be sent takes. The start of a packet that isn't aligned gets
@@ -302,8 +332,10 @@ const fn checked(info: HwInfo) -> HwInfo {
 
     // A slot has room in its buffer and in its descriptor, and the longest frame has room in the
     // slots that it may take.
-    assert!(info.rx_slot() <= MAX_SIZE);
-    assert!(RX_HEADROOM + info.rx_slot() + SKB_OVERHEAD <= info.policy.rx_buffer);
+    let layout = info.rx_layout();
+
+    assert!(layout.len <= MAX_SIZE);
+    assert!(layout.start + layout.len + SKB_OVERHEAD <= layout.size);
 
     let longest = info.rx_max_frame - ETH_FCS_LEN + info.rx_trailer();
     let parts = match info.rx_format {
@@ -311,7 +343,7 @@ const fn checked(info: HwInfo) -> HwInfo {
         RxFormat::Extended => 1,
     };
 
-    assert!(longest <= parts * info.rx_slot());
+    assert!(longest <= parts * layout.len);
     if let Some(rtc) = info.rtc {
         assert!(info.rx_max_frame - ETH_FCS_LEN <= rtc.into_raw() & RTC::MAX_FRAME_MASK);
     }
@@ -362,6 +394,7 @@ const DEFAULT_RINGS: [RingSizes; MAX_QUEUES] =
 /// Buffers for frames of 2 KiB, which take a page each.
 const WHOLE_PAGE: Policy = Policy {
     coalesce_irqs: false,
+    rx_memory: RxMemory::Pool,
     rx_buffer: 4096,
     rings: DEFAULT_RINGS,
 };
@@ -542,6 +575,7 @@ pub(crate) const GBETH: HwInfo = checked(HwInfo {
     masking: Masking::Control,
     policy: Policy {
         coalesce_irqs: true,
+        rx_memory: RxMemory::Pool,
         // Two in a page: memory is scarce, and most frames are shorter than this.
         rx_buffer: 2048,
         rings: DEFAULT_RINGS,

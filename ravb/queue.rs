@@ -46,14 +46,14 @@ use crate::net::{
 /// The state of a queue that belongs to its NAPI instance.
 #[derive(Default)]
 pub(crate) struct NapiState<'b> {
-    pub(super) rx: Option<RxRing>,
+    pub(super) rx: Option<RxRing<'b>>,
     pub(super) tx: Option<Arc<tx::TxRing<'b>>>,
 }
 
 /// The rings of all queues, not yet or no longer in use.
 pub(super) type AllRings<'b> = [Option<Rings<'b>>; MAX_QUEUES];
 
-/// Allocates rings for all queues, which must not be running.
+/// Allocates rings for all queues, which may be running with others.
 pub(super) fn allocate<'b>(
     dev: &Device<'b, Ravb>,
     sizes: &[RingSizes; MAX_QUEUES],
@@ -67,11 +67,7 @@ pub(super) fn allocate<'b>(
         .take(dev.data().info.queues)
         .enumerate()
     {
-        let napi = dev.napi(queue).ok_or(EINVAL)?;
-        let mut guard = napi.lock()?;
-        let (_, owner) = guard.split();
-
-        *rings = Some(Rings::new(dev, &owner, queue, *sizes)?);
+        *rings = Some(Rings::new(dev, queue, *sizes)?);
     }
     Ok(rings)
 }
@@ -85,8 +81,12 @@ pub(super) fn install<'b>(dev: &Device<'b, Ravb>, mut rings: AllRings<'b>, _rtnl
         let napi = dev.napi(queue).ok_or(EINVAL)?;
         let txq = dev.tx_queue(queue).ok_or(EINVAL)?;
         let mut guard = napi.lock()?;
+        let mut rings = rings.take();
+
+        if let Some(rings) = &mut rings {
+            rings.rx.adopt(&guard);
+        }
         let state = guard.state();
-        let rings = rings.take();
 
         data.base_table
             .set(queue, rings.as_ref().map(Rings::addresses))?;

@@ -18,10 +18,7 @@ use super::{
     rx::RxRing,
     tx, //
 };
-use crate::net::{
-    napi::Owner,
-    Device, //
-};
+use crate::net::Device;
 
 /// A position in a ring of any size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,20 +50,17 @@ impl Cursor {
 
 /// The rings of a queue, before they are divided.
 pub(super) struct Rings<'b> {
-    pub(super) rx: RxRing,
+    pub(super) rx: RxRing<'b>,
     pub(super) sender: tx::Sender<'b>,
     pub(super) tx: Arc<tx::TxRing<'b>>,
 }
 
 impl<'b> Rings<'b> {
-    /// Allocates the rings of a queue, whose NAPI instance `owner` stands for. Process context.
-    pub(super) fn new(
-        dev: &Device<'b, Ravb>,
-        owner: &Owner<'_>,
-        queue: usize,
-        sizes: RingSizes,
-    ) -> Result<Self> {
-        let rx = RxRing::new(dev, owner, queue, sizes.rx)?;
+    /// Allocates the rings of a queue. Process context.
+    ///
+    /// The queue may be running with others.
+    pub(super) fn new(dev: &Device<'b, Ravb>, queue: usize, sizes: RingSizes) -> Result<Self> {
+        let rx = RxRing::new(dev, queue, sizes.rx)?;
         let (sender, tx) = tx::ring(dev, queue, sizes.tx)?;
 
         Ok(Self { rx, sender, tx })

@@ -31,9 +31,9 @@ use super::{
         Checksum,
         HwInfo,
         RxFormat,
+        RxMemory,
         ETH_HLEN,
-        MAX_PARTS,
-        RX_HEADROOM, //
+        MAX_PARTS, //
     },
     ptp::Stamped,
     ring::Cursor,
@@ -41,14 +41,19 @@ use super::{
 };
 use crate::net::{
     napi::{
+        NapiGuard,
         Owner,
         RxContext, //
     },
-    page_pool::{
+    page_frags::PageFrags,
+    page_pool::PagePool,
+    rx_buffer::{
+        Allocate,
         CpuBuf,
         DeviceBuf,
         Layout,
-        PagePool, //
+        Memory,
+        Source, //
     },
     Device,
     DropReason,
@@ -104,17 +109,26 @@ impl Place {
 }
 
 /// The slots of the frame that is being collected.
-#[derive(Default)]
-struct Parts {
-    buffers: [Option<CpuBuf>; MAX_PARTS],
+struct Parts<M: Memory> {
+    buffers: [Option<CpuBuf<M>>; MAX_PARTS],
     count: usize,
     /// The status of all slots.
     status: u32,
 }
 
-impl Parts {
+impl<M: Memory> Default for Parts<M> {
+    fn default() -> Self {
+        Self {
+            buffers: [const { None }; MAX_PARTS],
+            count: 0,
+            status: 0,
+        }
+    }
+}
+
+impl<M: Memory> Parts<M> {
     /// Adds a buffer, or gives it back if there are too many.
-    fn push(&mut self, head: RxHead, buffer: CpuBuf) -> Result<(), CpuBuf> {
+    fn push(&mut self, head: RxHead, buffer: CpuBuf<M>) -> Result<(), CpuBuf<M>> {
         match self.buffers.get_mut(self.count) {
             Some(slot) => {
                 *slot = Some(buffer);
@@ -224,65 +238,82 @@ enum Fault {
     Memory,
 }
 
-/// The receive ring of a queue, in the format that the chip has.
-pub(super) enum RxRing {
-    Normal(Ring<NORMAL>),
-    Extended(Ring<EXTENDED>),
+/// The receive ring of a queue, in the format that the chip has, with buffers from where they come
+/// from.
+pub(super) enum RxRing<'b> {
+    NormalPool(Ring<'b, NORMAL, PagePool>),
+    NormalFragments(Ring<'b, NORMAL, PageFrags<'b>>),
+    ExtendedPool(Ring<'b, EXTENDED, PagePool>),
+    ExtendedFragments(Ring<'b, EXTENDED, PageFrags<'b>>),
 }
 
-/// Does the same with a ring of either format.
-macro_rules! in_either_format {
+/// Does the same with a ring of any kind.
+macro_rules! in_each_kind {
     ($ring:expr, $inner:ident => $what:expr) => {
         match $ring {
-            RxRing::Normal($inner) => $what,
-            RxRing::Extended($inner) => $what,
+            RxRing::NormalPool($inner) => $what,
+            RxRing::NormalFragments($inner) => $what,
+            RxRing::ExtendedPool($inner) => $what,
+            RxRing::ExtendedFragments($inner) => $what,
         }
     };
 }
 
-impl RxRing {
+impl<'b> RxRing<'b> {
     /// Allocates a ring, with all its buffers. Process context.
-    pub(super) fn new(
-        dev: &Device<'_, Ravb>,
-        owner: &Owner<'_>,
-        queue: usize,
-        len: u32,
-    ) -> Result<Self> {
-        Ok(match dev.data().info.rx_format {
-            RxFormat::Normal => RxRing::Normal(Ring::new(dev, owner, queue, len)?),
-            RxFormat::Extended => RxRing::Extended(Ring::new(dev, owner, queue, len)?),
+    ///
+    /// The queue may be running with another ring.
+    pub(super) fn new(dev: &Device<'b, Ravb>, queue: usize, len: u32) -> Result<Self> {
+        let info = dev.data().info;
+
+        Ok(match (info.rx_format, info.rx_memory()) {
+            (RxFormat::Normal, RxMemory::Pool) => RxRing::NormalPool(Ring::new(dev, queue, len)?),
+            (RxFormat::Normal, RxMemory::Fragments) => {
+                RxRing::NormalFragments(Ring::new(dev, queue, len)?)
+            }
+            (RxFormat::Extended, RxMemory::Pool) => {
+                RxRing::ExtendedPool(Ring::new(dev, queue, len)?)
+            }
+            (RxFormat::Extended, RxMemory::Fragments) => {
+                RxRing::ExtendedFragments(Ring::new(dev, queue, len)?)
+            }
         })
+    }
+
+    /// Makes the ring that of a NAPI instance, once. Process context.
+    pub(super) fn adopt(&mut self, guard: &NapiGuard<'_, 'b, Ravb>) {
+        in_each_kind!(self, ring => ring.source.adopt(guard));
     }
 
     /// Returns where the DMAC finds the ring.
     pub(super) fn address(&self) -> BusAddress {
-        in_either_format!(self, ring => ring.table.address())
+        in_each_kind!(self, ring => ring.table.address())
     }
 
     /// Makes the ring as new: what was received and not delivered is forgotten, and all slots are
     /// given to the DMAC again, which must be stopped and will begin at the first. Returns their
     /// number.
     pub(super) fn rewind(&mut self, owner: &Owner<'_>) -> u32 {
-        in_either_format!(self, ring => ring.rewind(owner))
+        in_each_kind!(self, ring => ring.rewind(owner))
     }
 
     /// Gives slots to the DMAC, as many as there is memory for. Returns their number.
     #[inline]
     pub(super) fn refill(&mut self, owner: &Owner<'_>) -> u32 {
-        in_either_format!(self, ring => ring.refill(owner))
+        in_each_kind!(self, ring => ring.refill(owner))
     }
 
     /// Returns whether memory has run out so far that a long frame may find no room. The DMAC
     /// might never report a frame again, so somebody has to call [`refill`](Self::refill) soon.
     #[inline]
     pub(super) fn is_starving(&self) -> bool {
-        in_either_format!(self, ring => ring.is_starving())
+        in_each_kind!(self, ring => ring.is_starving())
     }
 
     /// Returns whether there is something to receive.
     #[inline]
     pub(super) fn is_ready(&self) -> bool {
-        in_either_format!(self, ring => ring.is_ready())
+        in_each_kind!(self, ring => ring.is_ready())
     }
 
     /// Receives frames, as many as `cx` allows. Returns their number.
@@ -294,17 +325,17 @@ impl RxRing {
         wanted: Wanted,
         counts: &mut RxCounts,
     ) -> u32 {
-        in_either_format!(self, ring => ring.receive(dev, cx, wanted, counts))
+        in_each_kind!(self, ring => ring.receive(dev, cx, wanted, counts))
     }
 }
 
-/// A receive ring whose descriptors have so many words.
-pub(super) struct Ring<const WORDS: usize> {
+/// A receive ring whose descriptors have so many words, with buffers from a source.
+pub(super) struct Ring<'b, const WORDS: usize, S: Source<'b>> {
     table: Table<WORDS>,
-    // Dropped before their pool.
-    buffers: KVVec<Option<DeviceBuf>>,
-    parts: Parts,
-    pool: PagePool,
+    // Dropped before their source.
+    buffers: KVVec<Option<DeviceBuf<S::Memory>>>,
+    parts: Parts<S::Memory>,
+    source: S,
     len: u32,
     /// The next slot to be received.
     head: Cursor,
@@ -318,41 +349,28 @@ pub(super) struct Ring<const WORDS: usize> {
     layout: Layout,
 }
 
-impl<const WORDS: usize> Ring<WORDS> {
-    fn new(dev: &Device<'_, Ravb>, owner: &Owner<'_>, queue: usize, len: u32) -> Result<Self> {
-        let info = dev.data().info;
+impl<'b, const WORDS: usize, S: Source<'b>> Ring<'b, WORDS, S> {
+    fn new(dev: &Device<'b, Ravb>, queue: usize, len: u32) -> Result<Self> {
+        let layout = dev.data().info.rx_layout();
         let slots = usize::try_from(len)?;
-        let mut buffers = KVVec::with_capacity(slots, GFP_KERNEL)?;
+        // One more descriptor leads back to the first.
+        let table = Table::new(dev.parent(), slots + 1)?;
+        let (source, buffers) = S::with_buffers(dev, u32::try_from(queue)?, len, layout)?;
 
-        for _ in 0..slots {
-            buffers.push(None, GFP_KERNEL)?;
-        }
-
-        let mut ring = Self {
-            // One more descriptor leads back to the first.
-            table: Table::new(dev.parent(), slots + 1)?,
+        table.publish_link(slots, table.address())?;
+        Ok(Self {
+            table,
             buffers,
             parts: Parts::default(),
-            pool: PagePool::new(dev, owner, u32::try_from(queue)?, len)?,
+            source,
             len,
             head: Cursor::first(len),
             tail: Cursor::first(len),
             armed: 0,
             place: Place::Between,
-            slot_size: Bounded::try_new(info.rx_slot()).ok_or(EINVAL)?,
-            layout: Layout {
-                size: info.policy.rx_buffer,
-                start: RX_HEADROOM,
-                len: info.rx_slot(),
-            },
-        };
-
-        ring.table.publish_link(slots, ring.table.address())?;
-        ring.rewind(owner);
-        if ring.armed < len {
-            return Err(ENOMEM);
-        }
-        Ok(ring)
+            slot_size: Bounded::try_new(layout.len).ok_or(EINVAL)?,
+            layout,
+        })
     }
 
     fn rewind(&mut self, owner: &Owner<'_>) -> u32 {
@@ -368,7 +386,7 @@ impl<const WORDS: usize> Ring<WORDS> {
         let missing = self.len.saturating_sub(self.armed);
         let mut filled = 0;
 
-        let Ok(mut pool) = self.pool.allocator(owner, self.layout) else {
+        let Ok(mut source) = self.source.allocator(owner, self.layout) else {
             return 0;
         };
 
@@ -380,14 +398,13 @@ impl<const WORDS: usize> Ring<WORDS> {
             // Slots that were not received have their buffers still.
             let buffer = match slot {
                 Some(buffer) => buffer,
-                None => match pool.alloc() {
+                None => match source.alloc() {
                     Ok(buffer) => slot.insert(buffer),
                     Err(_) => break,
                 },
             };
             // The DMA mask has 32 bits.
-            let start = buffer.dma_address().wrapping_add(RX_HEADROOM.into());
-            let Ok(address) = BusAddress::try_from(start) else {
+            let Ok(address) = BusAddress::try_from(buffer.dma_address()) else {
                 break;
             };
             let piece = Piece {
@@ -469,13 +486,13 @@ impl<const WORDS: usize> Ring<WORDS> {
         info: &HwInfo,
         index: usize,
         head: RxHead,
-        buffer: DeviceBuf,
+        buffer: DeviceBuf<S::Memory>,
         cx: &RxContext<'_>,
         wanted: Wanted,
         counts: &mut RxCounts,
     ) -> Option<(Skb, bool)> {
         // What the DMAC says of the size is not trusted: `into_cpu` takes no more than there is.
-        let buffer = buffer.into_cpu(RX_HEADROOM, head.size().get());
+        let buffer = buffer.into_cpu(head.size().get());
         let packet = if head.kind() == Ok(Kind::Single) {
             if self.place != Place::Between {
                 self.step(head, cx, counts);
@@ -527,7 +544,7 @@ impl<const WORDS: usize> Ring<WORDS> {
         &mut self,
         info: &HwInfo,
         head: RxHead,
-        buffer: CpuBuf,
+        buffer: CpuBuf<S::Memory>,
         cx: &RxContext<'_>,
         counts: &mut RxCounts,
     ) -> Option<Result<(Skb, Verdict), Fault>> {
@@ -540,7 +557,7 @@ impl<const WORDS: usize> Ring<WORDS> {
                 .collect(head, buffer, cx, counts)
                 .then(|| self.assemble(info, cx)),
             Part::Whole | Part::Stray => {
-                buffer.recycle(&mut self.pool, cx);
+                self.source.recycle(buffer, cx);
                 None
             }
         }
@@ -554,7 +571,7 @@ impl<const WORDS: usize> Ring<WORDS> {
         &mut self,
         info: &HwInfo,
         head: RxHead,
-        mut buffer: CpuBuf,
+        mut buffer: CpuBuf<S::Memory>,
         cx: &RxContext<'_>,
     ) -> Result<(Skb, Verdict), Fault> {
         let fault = match inspect(info, head, buffer.len()) {
@@ -574,7 +591,7 @@ impl<const WORDS: usize> Ring<WORDS> {
         };
 
         if let Err(buffer) = self.parts.push(head, buffer) {
-            buffer.recycle(&mut self.pool, cx);
+            self.source.recycle(buffer, cx);
         }
         Err(fault)
     }
@@ -583,7 +600,7 @@ impl<const WORDS: usize> Ring<WORDS> {
     fn collect(
         &mut self,
         head: RxHead,
-        buffer: CpuBuf,
+        buffer: CpuBuf<S::Memory>,
         cx: &RxContext<'_>,
         counts: &mut RxCounts,
     ) -> bool {
@@ -592,7 +609,7 @@ impl<const WORDS: usize> Ring<WORDS> {
         };
 
         // Longer than any frame can be.
-        buffer.recycle(&mut self.pool, cx);
+        self.source.recycle(buffer, cx);
         if self.place == Place::Within {
             self.place = Place::Skipping;
         }
@@ -610,16 +627,16 @@ impl<const WORDS: usize> Ring<WORDS> {
         let mut buffers = self.parts.buffers.iter_mut();
         let first = buffers.next().and_then(Option::take).ok_or(Fault::Shape)?;
         let mut skb = first.into_skb(cx).map_err(|buffer| {
-            buffer.recycle(&mut self.pool, cx);
+            self.source.recycle(buffer, cx);
             Fault::Memory
         })?;
 
         for buffer in buffers.filter_map(Option::take) {
             // The last buffer may have had nothing but the trailer.
             if buffer.is_empty() {
-                buffer.recycle(&mut self.pool, cx);
+                self.source.recycle(buffer, cx);
             } else if let Err(buffer) = skb.add_frag(buffer, cx) {
-                buffer.recycle(&mut self.pool, cx);
+                self.source.recycle(buffer, cx);
                 skb.drop_reason(DropReason::NoMem);
                 return Err(Fault::Memory);
             }
@@ -637,7 +654,7 @@ impl<const WORDS: usize> Ring<WORDS> {
             Fault::Memory => counts.no_memory += 1,
         }
         for buffer in self.parts.buffers.iter_mut().filter_map(Option::take) {
-            buffer.recycle(&mut self.pool, cx);
+            self.source.recycle(buffer, cx);
         }
         self.parts.clear();
     }

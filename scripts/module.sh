@@ -54,7 +54,7 @@ else
 fi
 check_kdir
 [[ $name ]] || name=$(cat "$KDIR/include/config/kernel.release" 2>/dev/null) || name=kdir
-out=$TOP/build/module-$name${INJECT_WAIT:+-$INJECT_WAIT}
+out=$TOP/build/module-$name${INJECT_WAIT:+-$INJECT_WAIT}${RX_MEMORY:+-$RX_MEMORY}${RX_PREFETCH:+-prefetch-$RX_PREFETCH}
 mkdir -p "$out"
 exec {lock_fd}> "$out/.lock"
 flock "$lock_fd"
