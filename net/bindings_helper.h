@@ -48,6 +48,7 @@ const size_t RNET_CONST_NAPI_STRUCT_SIZE = sizeof(struct napi_struct);
 const size_t RNET_CONST_NAPI_STRUCT_ALIGN = __alignof__(struct napi_struct);
 const size_t RNET_CONST_SKB_SHARED_INFO_SIZE =
 	SKB_DATA_ALIGN(sizeof(struct skb_shared_info));
+const u32 RNET_CONST_XDP_XMIT_FLUSH = XDP_XMIT_FLUSH;
 const u32 RNET_CONST_ETHTOOL_COALESCE_RX_USECS_ = ETHTOOL_COALESCE_RX_USECS;
 const u32 RNET_CONST_ETHTOOL_COALESCE_RX_MAX_FRAMES_ =
 	ETHTOOL_COALESCE_RX_MAX_FRAMES;

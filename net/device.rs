@@ -61,7 +61,8 @@ use super::{
     work::{
         self,
         WorkFn, //
-    }, //
+    },
+    xdp, //
 };
 
 /// What a network device does.
@@ -171,6 +172,28 @@ pub trait Operations: Sized + 'static {
 
     /// Reports the time-stamping configuration.
     fn hwtstamp_get(_dev: &Device<'_, Self>, _rtnl: &Rtnl) -> Result<ptp::HwTstampConfig> {
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Loads an XDP program, or replaces it, or removes it. Process context.
+    ///
+    /// On failure everything must be as before.
+    fn xdp_setup(
+        _dev: &Device<'_, Self>,
+        _program: Option<xdp::Program>,
+        _extack: &ExtAck<'_>,
+        _rtnl: &Rtnl,
+    ) -> Result {
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Sends frames that a program has redirected from elsewhere; with `flush`, the device must be
+    /// told. Softirq context; this is also called while the interface is down, or being taken down.
+    fn xdp_xmit<'b>(
+        _dev: &Device<'b, Self>,
+        _frames: &mut xdp::Frames<'_>,
+        _flush: bool,
+    ) -> Result {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
@@ -725,6 +748,15 @@ impl<'b, T: Operations> Setup<'b, T> {
         Ok(())
     }
 
+    /// Sets what the device can do with XDP.
+    pub fn set_xdp_features(&mut self, features: xdp::Features) -> Result {
+        let dev = self.device()?;
+
+        // SAFETY: `as_raw` is valid, and not registered yet: nobody else looks at the features.
+        unsafe { bindings::rnet_set_xdp_features(dev.as_raw(), features.bits()) };
+        Ok(())
+    }
+
     /// Sets the range of MTUs that the core accepts.
     pub fn set_mtu_range(&mut self, min: u32, max: u32) -> Result {
         let dev = self.device()?;
@@ -1148,6 +1180,16 @@ impl<T: Operations> VTable<T> {
         } else {
             None
         },
+        ndo_bpf: if T::HAS_XDP_SETUP {
+            Some(Self::bpf)
+        } else {
+            None
+        },
+        ndo_xdp_xmit: if T::HAS_XDP_XMIT {
+            Some(Self::xdp_xmit)
+        } else {
+            None
+        },
         ndo_hwtstamp_get: if T::HAS_HWTSTAMP_GET {
             Some(Self::hwtstamp_get)
         } else {
@@ -1302,6 +1344,59 @@ impl<T: Operations> VTable<T> {
 
         // `__netdev_update_features` stores the features itself if this returns 0.
         from_result(|| T::set_features(dev, Features(features), rtnl).map(|()| 0))
+    }
+
+    extern "C" fn bpf(ndev: *mut bindings::net_device, bpf: *mut bindings::netdev_bpf) -> c_int {
+        // SAFETY: See above.
+        let (dev, rtnl) = unsafe { (Device::from_raw(ndev), Rtnl::assume_held()) };
+
+        from_result(|| {
+            // SAFETY: `bpf` is valid and the caller's alone.
+            let bpf = unsafe { &*bpf };
+
+            if bpf.command != bindings::bpf_netdev_command_XDP_SETUP_PROG {
+                return Err(EINVAL);
+            }
+            // SAFETY: This is what belongs to the command.
+            let setup = unsafe { bpf.__bindgen_anon_1.__bindgen_anon_1.as_ref() };
+            // SAFETY: `extack` is null or valid for the call.
+            let extack = unsafe { ExtAck::from_raw(setup.extack) };
+            // SAFETY: `prog` is null or a valid XDP program.
+            let program = unsafe { xdp::Program::get(setup.prog) };
+
+            T::xdp_setup(dev, program, &extack, rtnl)?;
+            if !setup.prog.is_null() {
+                // The caller's reference becomes ours on success, and we have one already.
+                //
+                // SAFETY: `prog` is valid.
+                unsafe { bindings::rnet_bpf_prog_put(setup.prog) };
+            }
+            Ok(0)
+        })
+    }
+
+    extern "C" fn xdp_xmit(
+        ndev: *mut bindings::net_device,
+        count: c_int,
+        frames: *mut *mut bindings::xdp_frame,
+        flags: u32,
+    ) -> c_int {
+        // SAFETY: The core calls this in an RCU read section, and the device can't be freed before
+        // its end.
+        let dev = unsafe { Device::from_raw(ndev) };
+
+        from_result(|| {
+            if flags & !bindings::XDP_XMIT_FLUSH != 0 {
+                return Err(EINVAL);
+            }
+            // SAFETY: There are so many frames, which are given to us; the core takes those that
+            // are left.
+            let mut frames = unsafe { xdp::Frames::from_raw(frames, usize::try_from(count)?) };
+
+            T::xdp_xmit(dev, &mut frames, flags != 0)?;
+            // CAST: No more than `count`.
+            Ok(count - frames.left() as c_int)
+        })
     }
 
     extern "C" fn hwtstamp_get(

@@ -5,8 +5,10 @@
  * In tree these would be files of rust/helpers/.
  */
 
+#include <linux/bpf_trace.h>
 #include <linux/dma-mapping.h>
 #include <linux/etherdevice.h>
+#include <linux/filter.h>
 #include <linux/if_vlan.h>
 #include <linux/mdio.h>
 #include <linux/net_tstamp.h>
@@ -223,6 +225,10 @@ bool rnet_txq_completed(struct netdev_queue *txq, unsigned int packets,
 {
 	/* Pairs with the barrier in rnet_txq_stop_mb(). */
 	netdev_txq_completed_mb(txq, packets, bytes);
+	if (unlikely(!bytes)) {
+		/* The same one: BQL that has nothing to count has none. */
+		smp_mb();
+	}
 	return netif_tx_queue_stopped(txq);
 }
 
@@ -596,14 +602,15 @@ void *rnet_page_frag_alloc(struct page_frag_cache *cache, unsigned int size,
  */
 struct page_pool *rnet_page_pool_create(struct device *dev,
 					struct net_device *ndev,
-					unsigned int queue, unsigned int size)
+					unsigned int queue, unsigned int size,
+					enum dma_data_direction dir)
 {
 	struct page_pool_params params = {
 		.flags = PP_FLAG_DMA_MAP,
 		.pool_size = size,
 		.nid = NUMA_NO_NODE,
 		.dev = dev,
-		.dma_dir = DMA_FROM_DEVICE,
+		.dma_dir = dir,
 		.netdev = ndev,
 		.queue_idx = queue,
 	};
@@ -653,6 +660,165 @@ void rnet_page_pool_sync_for_cpu(const void *data, dma_addr_t addr,
 	const struct page_pool *pool = virt_to_page(data)->pp;
 
 	dma_sync_single_for_cpu(pool->p.dev, addr, len, pool->p.dma_dir);
+}
+
+/* The device may write @len bytes at the bus address @addr again. */
+void rnet_page_pool_sync_for_device(const void *data, dma_addr_t addr,
+				    unsigned int len)
+{
+	const struct page_pool *pool = virt_to_page(data)->pp;
+
+	dma_sync_single_for_device(pool->p.dev, addr, len, pool->p.dma_dir);
+}
+
+/* XDP */
+
+void rnet_set_xdp_features(struct net_device *ndev, u32 features)
+{
+	ndev->xdp_features = features;
+}
+
+void rnet_bpf_prog_get(struct bpf_prog *prog)
+{
+	bpf_prog_inc(prog);
+}
+
+void rnet_bpf_prog_put(struct bpf_prog *prog)
+{
+	bpf_prog_put(prog);
+}
+
+bool rnet_bpf_prog_has_frags(const struct bpf_prog *prog)
+{
+	return prog->aux->xdp_has_frags;
+}
+
+/* On failure nothing is registered. */
+int rnet_xdp_rxq_register(struct xdp_rxq_info *rxq, struct net_device *ndev,
+			  unsigned int queue, unsigned int frag_size,
+			  struct page_pool *pool)
+{
+	int ret = __xdp_rxq_info_reg(rxq, ndev, queue, 0, frag_size);
+
+	if (ret)
+		return ret;
+
+	ret = xdp_rxq_info_reg_mem_model(rxq, MEM_TYPE_PAGE_POOL, pool);
+	if (ret)
+		xdp_rxq_info_unreg(rxq);
+	return ret;
+}
+
+/* False if the buffer at @hard_start is not of @pool. */
+bool rnet_xdp_init(struct xdp_buff *xdp, struct xdp_rxq_info *rxq,
+		   const struct page_pool *pool, void *hard_start,
+		   unsigned int size, unsigned int headroom, unsigned int len)
+{
+	if (unlikely(virt_to_page(hard_start)->pp != pool))
+		return false;
+
+	xdp_init_buff(xdp, size, rxq);
+	xdp_prepare_buff(xdp, hard_start, headroom, len, true);
+	return true;
+}
+
+/* False if the buffer is not of @pool, or there is no room. */
+bool rnet_xdp_add_frag(struct xdp_buff *xdp, const struct page_pool *pool,
+		       void *data, unsigned int len, unsigned int truesize)
+{
+	struct page *page = virt_to_page(data);
+
+	return page->pp == pool &&
+	       xdp_buff_add_frag(xdp, page_to_netmem(page),
+				 offset_in_page(data), len, truesize);
+}
+
+bool rnet_xdp_has_frags(const struct xdp_buff *xdp)
+{
+	return xdp_buff_has_frags(xdp);
+}
+
+/* Tell who wants to know that a program's verdict was not carried out. */
+void rnet_xdp_exception(const struct bpf_prog *prog, const struct xdp_buff *xdp,
+			u32 act)
+{
+	trace_xdp_exception(xdp->rxq->dev, prog, act);
+}
+
+/* One of the five verdicts, whatever the program says. */
+u32 rnet_xdp_run(const struct bpf_prog *prog, struct xdp_buff *xdp)
+{
+	u32 act = bpf_prog_run_xdp(prog, xdp);
+
+	switch (act) {
+	case XDP_DROP:
+	case XDP_PASS:
+	case XDP_TX:
+	case XDP_REDIRECT:
+		return act;
+	default:
+		bpf_warn_invalid_xdp_action(xdp->rxq->dev, prog, act);
+		fallthrough;
+	case XDP_ABORTED:
+		rnet_xdp_exception(prog, xdp, act);
+		return XDP_ABORTED;
+	}
+}
+
+int rnet_xdp_redirect(const struct bpf_prog *prog, struct xdp_buff *xdp)
+{
+	return xdp_do_redirect(xdp->rxq->dev, xdp, prog);
+}
+
+/* An skb that begins with its Ethernet header, as all others do here. */
+struct sk_buff *rnet_xdp_build_skb(const struct xdp_buff *xdp)
+{
+	struct sk_buff *skb = xdp_build_skb_from_buff(xdp);
+
+	if (likely(skb))
+		__skb_push(skb, ETH_HLEN);
+	return skb;
+}
+
+struct xdp_frame *rnet_xdp_to_frame(struct xdp_buff *xdp)
+{
+	return xdp_convert_buff_to_frame(xdp);
+}
+
+bool rnet_xdp_frame_has_frags(const struct xdp_frame *frame)
+{
+	return xdp_frame_has_frags(frame);
+}
+
+/* Zeroes at the end, up to @len bytes. False if there is no room. */
+bool rnet_xdp_frame_pad(struct xdp_frame *frame, unsigned int len)
+{
+	void *end = xdp_get_shared_info_from_frame(frame);
+	void *tail = frame->data + frame->len;
+
+	if (frame->len >= len)
+		return true;
+	if (len - frame->len > end - tail)
+		return false;
+
+	memset(tail, 0, len - frame->len);
+	frame->len = len;
+	return true;
+}
+
+/*
+ * The bus address of @skip bytes behind the beginning of a frame in a page pool's
+ * buffer, from where on the device may read it.
+ */
+dma_addr_t rnet_xdp_frame_sync(const struct xdp_frame *frame, unsigned int skip)
+{
+	const void *data = frame->data + skip;
+	const struct page *page = virt_to_page(data);
+	dma_addr_t addr = page_pool_get_dma_addr(page) + offset_in_page(data);
+
+	dma_sync_single_for_device(page->pp->p.dev, addr, frame->len - skip,
+				   page->pp->p.dma_dir);
+	return addr;
 }
 
 /* interrupts, work, timers */

@@ -12,6 +12,7 @@
 #include <linux/phy.h>
 #include <linux/ptp_clock_kernel.h>
 #include <net/page_pool/types.h>
+#include <net/xdp.h>
 
 /* net_device: Rust sees it as an opaque type */
 void rnet_set_netdev_dev(struct net_device *ndev, struct device *parent);
@@ -142,7 +143,8 @@ void *rnet_page_frag_alloc(struct page_frag_cache *cache, unsigned int size,
 /* page_pool */
 struct page_pool *rnet_page_pool_create(struct device *dev,
 					struct net_device *ndev,
-					unsigned int queue, unsigned int size);
+					unsigned int queue, unsigned int size,
+					enum dma_data_direction dir);
 void *rnet_page_pool_alloc(struct page_pool *pool, unsigned int *offset,
 			   unsigned int *size, dma_addr_t *addr,
 			   unsigned int start, unsigned int len, gfp_t gfp);
@@ -150,6 +152,34 @@ void rnet_page_pool_put(const void *data);
 void rnet_page_pool_recycle(struct page_pool *pool, const void *data);
 void rnet_page_pool_sync_for_cpu(const void *data, dma_addr_t addr,
 				 unsigned int len);
+
+void rnet_page_pool_sync_for_device(const void *data, dma_addr_t addr,
+				    unsigned int len);
+
+/* XDP */
+void rnet_set_xdp_features(struct net_device *ndev, u32 features);
+void rnet_bpf_prog_get(struct bpf_prog *prog);
+void rnet_bpf_prog_put(struct bpf_prog *prog);
+bool rnet_bpf_prog_has_frags(const struct bpf_prog *prog);
+int rnet_xdp_rxq_register(struct xdp_rxq_info *rxq, struct net_device *ndev,
+			  unsigned int queue, unsigned int frag_size,
+			  struct page_pool *pool);
+bool rnet_xdp_init(struct xdp_buff *xdp, struct xdp_rxq_info *rxq,
+		   const struct page_pool *pool, void *hard_start,
+		   unsigned int size, unsigned int headroom, unsigned int len);
+bool rnet_xdp_add_frag(struct xdp_buff *xdp, const struct page_pool *pool,
+		       void *data, unsigned int len, unsigned int truesize);
+bool rnet_xdp_has_frags(const struct xdp_buff *xdp);
+void rnet_xdp_exception(const struct bpf_prog *prog, const struct xdp_buff *xdp,
+			u32 act);
+u32 rnet_xdp_run(const struct bpf_prog *prog, struct xdp_buff *xdp);
+int rnet_xdp_redirect(const struct bpf_prog *prog, struct xdp_buff *xdp);
+struct sk_buff *rnet_xdp_build_skb(const struct xdp_buff *xdp);
+struct xdp_frame *rnet_xdp_to_frame(struct xdp_buff *xdp);
+bool rnet_xdp_frame_has_frags(const struct xdp_frame *frame);
+bool rnet_xdp_frame_pad(struct xdp_frame *frame, unsigned int len);
+dma_addr_t rnet_xdp_frame_sync(const struct xdp_frame *frame,
+			       unsigned int skip);
 
 /* interrupts, work, timers */
 bool rnet_queue_delayed_work(struct delayed_work *work, unsigned int msecs);

@@ -345,6 +345,13 @@ impl<'a> RxContext<'a> {
         }
     }
 
+    /// Has frames that were redirected delivered: before the poll ends.
+    #[inline]
+    pub fn xdp_flush(&self) {
+        // SAFETY: We are in a poll that may receive.
+        unsafe { bindings::xdp_do_flush() };
+    }
+
     /// Allocates an skb with room for `len` bytes, from caches that only softirqs use.
     #[inline]
     pub fn alloc_skb(&self, len: u32) -> Result<Skb> {
@@ -514,6 +521,11 @@ impl<'a, 'b, T: Operations> Napi<'a, 'b, T> {
             unsafe { bindings::napi_disable(self.slot.as_raw()) };
             *stage = Stage::Disabled;
         }
+    }
+
+    /// Returns whether polling is enabled. Process context.
+    pub fn is_enabled(&self) -> bool {
+        *self.slot.stage.lock() == Stage::Enabled
     }
 
     /// Gives access to the state of the instance, which must be disabled. Process context.

@@ -60,11 +60,16 @@ pub struct PagePool {
 unsafe impl Send for PagePool {}
 
 impl PagePool {
-    /// Creates a pool of single pages, mapped for `dev` to write to, with a cache of `size` pages.
-    fn new<T: Operations>(dev: &Device<'_, T>, queue: u32, size: u32) -> Result<Self> {
+    /// Creates a pool of single pages, mapped for `dev`, with a cache of `size` pages.
+    fn new<T: Operations>(
+        dev: &Device<'_, T>,
+        queue: u32,
+        size: u32,
+        direction: bindings::dma_data_direction,
+    ) -> Result<Self> {
         // SAFETY: `dev` and its parent are valid.
         let pool = from_err_ptr(unsafe {
-            bindings::rnet_page_pool_create(dev.parent_raw(), dev.as_raw(), queue, size)
+            bindings::rnet_page_pool_create(dev.parent_raw(), dev.as_raw(), queue, size, direction)
         })?;
 
         // INVARIANT: Just created, for no NAPI instance.
@@ -76,10 +81,53 @@ impl PagePool {
 
     /// Returns whether the pool belongs to the NAPI instance of `owner`.
     #[inline]
-    fn is_owned_by(&self, owner: &Owner<'_>) -> bool {
+    pub(super) fn is_owned_by(&self, owner: &Owner<'_>) -> bool {
         self.napi
             .as_ref()
             .is_some_and(|napi| core::ptr::eq(owner.core(), &**napi))
+    }
+
+    /// Returns the C pool.
+    #[inline(always)]
+    pub(super) fn as_raw(&self) -> *mut bindings::page_pool {
+        self.pool.as_ptr()
+    }
+
+    /// As [`Source::with_buffers`], for a device that also sends what is in the buffers.
+    pub fn with_two_way_buffers<T: Operations>(
+        dev: &Device<'_, T>,
+        queue: u32,
+        count: u32,
+        layout: Layout,
+    ) -> Result<(Self, KVVec<Option<DeviceBuf<Pooled>>>)> {
+        let both = bindings::dma_data_direction::DMA_BIDIRECTIONAL;
+
+        Self::filled(dev, queue, count, layout, both)
+    }
+
+    fn filled<T: Operations>(
+        dev: &Device<'_, T>,
+        queue: u32,
+        count: u32,
+        layout: Layout,
+        direction: bindings::dma_data_direction,
+    ) -> Result<(Self, KVVec<Option<DeviceBuf<Pooled>>>)> {
+        layout.check()?;
+        let mut pool = Self::new(dev, queue, count, direction)?;
+        let mut buffers = KVVec::with_capacity(count as usize, GFP_KERNEL)?;
+
+        for _ in 0..count {
+            // INVARIANT: The pool is new, and all its buffers are here: nobody else allocates or
+            // recycles.
+            let mut allocator = Allocator {
+                pool: &mut pool,
+                layout,
+                gfp: bindings::GFP_KERNEL,
+            };
+
+            buffers.push(Some(allocator.alloc()?), GFP_KERNEL)?;
+        }
+        Ok((pool, buffers))
     }
 }
 
@@ -95,22 +143,9 @@ impl<'b> Source<'b> for PagePool {
         count: u32,
         layout: Layout,
     ) -> Result<(Self, KVVec<Option<DeviceBuf<Pooled>>>)> {
-        layout.check()?;
-        let mut pool = Self::new(dev, queue, count)?;
-        let mut buffers = KVVec::with_capacity(count as usize, GFP_KERNEL)?;
+        let direction = bindings::dma_data_direction::DMA_FROM_DEVICE;
 
-        for _ in 0..count {
-            // INVARIANT: The pool is new, and all its buffers are here: nobody else allocates or
-            // recycles.
-            let mut allocator = Allocator {
-                pool: &mut pool,
-                layout,
-                gfp: bindings::GFP_KERNEL,
-            };
-
-            buffers.push(Some(allocator.alloc()?), GFP_KERNEL)?;
-        }
-        Ok((pool, buffers))
+        Self::filled(dev, queue, count, layout, direction)
     }
 
     fn adopt<T: Operations>(&mut self, guard: &NapiGuard<'_, 'b, T>) {
@@ -274,6 +309,20 @@ unsafe impl Memory for Pooled {
 
         // SAFETY: By the type invariant and the safety requirements.
         unsafe { bindings::rnet_skb_add_rx_frag(skb, data.as_ptr().cast(), len, self.size) };
+    }
+}
+
+impl Pooled {
+    /// Gives the memory to the device again, which will write at most `len` bytes.
+    #[inline]
+    pub(super) fn into_device(self, len: u32) -> DeviceBuf<Pooled> {
+        let len = len.min(self.size - self.start);
+
+        // SAFETY: By the type invariant, and the range is within the fragment.
+        unsafe {
+            bindings::rnet_page_pool_sync_for_device(self.data.as_ptr().cast(), self.address, len)
+        };
+        DeviceBuf::new(self)
     }
 }
 

@@ -149,15 +149,7 @@ impl<T: Operations> Sender<'_, '_, T> {
     /// dropped must not be reported.
     #[inline]
     pub fn sent(&self, bytes: u32, limits: Thresholds, free: impl Fn() -> u32) -> bool {
-        if free() < limits.stop {
-            // SAFETY: The queue lives as long as the device.
-            unsafe { bindings::rnet_txq_stop_mb(self.as_raw()) };
-            // The poll function may have released descriptors before it could see the queue
-            // stopped: look again, after the barrier.
-            if free() >= limits.start {
-                self.start();
-            }
-        }
+        self.stop_if_full(limits, free);
         // SAFETY: The queue lives as long as the device; its xmit lock is held.
         unsafe { bindings::rnet_txq_sent(self.as_raw(), bytes) }
     }
@@ -226,9 +218,25 @@ impl<'a, 'b, T: Operations> TxQueueRef<'a, 'b, T> {
         unsafe { bindings::rnet_txq_stopped(self.as_raw()) }
     }
 
+    /// Stops the queue if the next packet might not fit. With the xmit lock held, by whoever has
+    /// put something in the ring: XDP, or [`Sender::sent`].
+    #[inline]
+    pub fn stop_if_full(&self, limits: Thresholds, free: impl Fn() -> u32) {
+        if free() < limits.stop {
+            // SAFETY: The queue lives as long as the device.
+            unsafe { bindings::rnet_txq_stop_mb(self.as_raw()) };
+            // The poll function may have released descriptors before it could see the queue
+            // stopped: look again, after the barrier.
+            if free() >= limits.start {
+                self.start();
+            }
+        }
+    }
+
     /// Packets were sent: reports to BQL, and wakes the queue if it is stopped and has room again.
     /// Call once for all packets that were found sent, after their descriptors were released to
-    /// `start_xmit`. Bottom halves are off.
+    /// `start_xmit`. Bottom halves are off. What BQL was not told of when it was sent (XDP) does
+    /// not count, but it has made room as well.
     ///
     /// Calls for a queue must not overlap: BQL has no lock. They come from one NAPI instance, or
     /// are made under a lock. `open` tells whether the queue may be woken at all: it may not while
@@ -247,7 +255,7 @@ impl<'a, 'b, T: Operations> TxQueueRef<'a, 'b, T> {
         // SAFETY: The queue lives as long as the device.
         let stopped = unsafe { bindings::rnet_txq_completed(self.as_raw(), packets, bytes) };
 
-        if stopped && packets != 0 && open && free() >= limits.start {
+        if stopped && open && free() >= limits.start {
             self.wake();
         }
     }

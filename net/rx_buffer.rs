@@ -171,7 +171,7 @@ pub struct DeviceBuf<M: Memory>(M);
 impl<M: Memory> CpuBuf<M> {
     /// Returns where the received bytes are.
     #[inline(always)]
-    fn data(&self) -> NonNull<u8> {
+    pub(super) fn data(&self) -> NonNull<u8> {
         // SAFETY: By the type invariant this is within the memory, or its end.
         unsafe { self.memory.data().add(self.start as usize) }
     }
@@ -210,7 +210,7 @@ impl<M: Memory> CpuBuf<M> {
 
     /// Returns whether there is room for [`SKB_OVERHEAD`] behind the bytes.
     #[inline]
-    fn has_room(&self) -> bool {
+    pub(super) fn has_room(&self) -> bool {
         // Does not overflow, by the type invariant.
         self.start.wrapping_add(self.len) <= self.size().saturating_sub(SKB_OVERHEAD)
     }
@@ -247,6 +247,18 @@ impl<M: Memory> CpuBuf<M> {
 
         // SAFETY: By the type invariant and the safety requirements.
         unsafe { this.memory.add_to(skb, this.start, this.len) };
+    }
+
+    /// Returns where in the buffer the received bytes begin.
+    #[inline(always)]
+    pub(super) fn start(&self) -> u32 {
+        self.start
+    }
+
+    /// Returns the memory.
+    #[inline(always)]
+    pub(super) fn memory(&self) -> &M {
+        &self.memory
     }
 
     /// Returns the memory.
