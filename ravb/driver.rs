@@ -17,10 +17,13 @@ use kernel::{
     of,
     platform,
     prelude::*,
-    sync::atomic::{
-        Atomic,
-        AtomicFlag,
-        Relaxed, //
+    sync::{
+        atomic::{
+            Atomic,
+            AtomicFlag,
+            Relaxed, //
+        },
+        Mutex, //
     }, //
 };
 
@@ -67,7 +70,8 @@ use super::{
     tx::{
         self,
         TxState, //
-    }, //
+    },
+    xdp, //
 };
 use crate::net::{
     self,
@@ -83,6 +87,10 @@ use crate::net::{
     stats::{
         Counter,
         LinkStats64, //
+    },
+    xdp::{
+        Frames,
+        Program, //
     },
     Device,
     Features,
@@ -186,6 +194,9 @@ pub(crate) struct Private<'b> {
     /// Whether the queues are running, or were when they were last made to. Written under the RTNL:
     /// unlike `Device::running` it is also false after a resume that has failed.
     up: AtomicFlag,
+    /// The XDP program. Changed under the RTNL.
+    #[pin]
+    pub(super) xdp: Mutex<Option<Program>>,
     pub(super) wires: mdio::Wires,
     // Asserted last, when nothing of the above can be using the chip.
     pub(super) reset: reset::Deasserted,
@@ -233,7 +244,7 @@ impl Ravb {
     pub(super) fn up(dev: &Device<'_, Self>, rtnl: &Rtnl) -> Result {
         let data = dev.data();
         let active = dev.pm().resume()?;
-        let rings = queue::allocate(dev, &data.ring_sizes(), rtnl)?;
+        let rings = queue::allocate(dev, &data.ring_sizes(), data.xdp.lock().as_ref(), rtnl)?;
 
         queue::install(dev, rings, rtnl)?;
         // The PHY first: it is what most often is not there, and nothing is running yet.
@@ -357,6 +368,19 @@ impl net::Operations for Ravb {
         recover::tx_timeout(dev, queue);
     }
 
+    fn xdp_setup(
+        dev: &Device<'_, Self>,
+        program: Option<Program>,
+        extack: &ExtAck<'_>,
+        rtnl: &Rtnl,
+    ) -> Result {
+        xdp::setup(dev, program, extack, rtnl)
+    }
+
+    fn xdp_xmit<'b>(dev: &Device<'b, Self>, frames: &mut Frames<'_>, flush: bool) -> Result {
+        xdp::xmit(dev, frames, flush)
+    }
+
     fn hwtstamp_get(dev: &Device<'_, Self>, rtnl: &Rtnl) -> Result<HwTstampConfig> {
         ptp::config(dev, rtnl)
     }
@@ -438,6 +462,7 @@ impl net::platform::Driver for Ravb {
                 stuck: [const { AtomicFlag::new(false) }; MAX_QUEUES],
                 msg_level: Atomic::new(MSG_LEVEL),
                 up: AtomicFlag::new(false),
+                xdp <- kernel::new_mutex!(None),
                 wires: mdio::Wires::new(),
                 reset,
             }? Error),
@@ -462,6 +487,7 @@ impl net::platform::Driver for Ravb {
         let features = features(info);
 
         setup.set_features(features.active, features.active, features.vlan)?;
+        setup.set_xdp_features(info.xdp_features())?;
         setup.set_ethtool_ops()?;
         setup.set_queue_stats()?;
         if info.has_clock() {

@@ -121,7 +121,7 @@ impl Operations for Ravb {
 
             sizes[BE] = wanted;
             // The old rings go on until the new ones are there.
-            let rings = queue::allocate(dev, &sizes, rtnl)
+            let rings = queue::allocate(dev, &sizes, data.xdp.lock().as_ref(), rtnl)
                 .inspect_err(|_| extack.set(c"no memory for the rings"))?;
 
             queue::quiesce(dev, rtnl);

@@ -17,9 +17,12 @@ use super::regs::{
     TCCR,
     TGC, //
 };
-use crate::net::rx_buffer::{
-    Layout,
-    SKB_OVERHEAD, //
+use crate::net::{
+    rx_buffer::{
+        Layout,
+        SKB_OVERHEAD, //
+    },
+    xdp, //
 };
 
 /// Ethernet header, VLAN tag, frame check sequence.
@@ -51,6 +54,11 @@ pub(super) const MAX_PARTS: usize = 6;
 pub(super) const RX_HEADROOM: u32 = 64;
 
 static_assert!(RX_HEADROOM % 4 == 0);
+
+/// The size of a receive buffer while an XDP program is loaded: a page, where pages are small.
+const XDP_BUFFER: u32 = 4096;
+
+static_assert!(xdp::HEADROOM % 4 == 0);
 
 /// The format of receive descriptors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -259,9 +267,13 @@ impl HwInfo {
         }
     }
 
-    /// What a receive buffer is like.
-    pub(super) const fn rx_layout(&self) -> Layout {
-        let (size, start) = (self.policy.rx_buffer, RX_HEADROOM);
+    /// What a receive buffer is like, while an XDP program is loaded or not.
+    pub(super) const fn rx_layout(&self, xdp: bool) -> Layout {
+        let (size, start) = if xdp {
+            (XDP_BUFFER, xdp::HEADROOM)
+        } else {
+            (self.policy.rx_buffer, RX_HEADROOM)
+        };
         let len = match self.rx_format {
             // As much as the buffer has: the more, the fewer frames are spread.
             RxFormat::Normal => size - start - SKB_OVERHEAD,
@@ -269,6 +281,19 @@ impl HwInfo {
         };
 
         Layout { size, start, len }
+    }
+
+    /// What can be done with XDP.
+    pub(super) const fn xdp_features(&self) -> xdp::Features {
+        let features = xdp::Features::BASIC
+            .with(xdp::Features::REDIRECT)
+            .with(xdp::Features::NDO_XMIT);
+
+        match self.rx_format {
+            // Frames may be spread over several buffers, but they are sent in one.
+            RxFormat::Normal => features.with(xdp::Features::RX_SG),
+            RxFormat::Extended => features,
+        }
     }
 
     /// Descriptors that a packet to be sent takes. The start of a packet that isn't aligned gets
@@ -330,20 +355,12 @@ const fn checked(info: HwInfo) -> HwInfo {
     assert!(info.max_mtu() >= MIN_MTU && info.max_mtu() < info.tx_max_frame);
     assert!(info.tx_max_frame - ETH_FCS_LEN <= MAX_SIZE);
 
-    // A slot has room in its buffer and in its descriptor, and the longest frame has room in the
-    // slots that it may take.
-    let layout = info.rx_layout();
+    check_layout(&info, info.rx_layout(false));
+    check_layout(&info, info.rx_layout(true));
 
-    assert!(layout.len <= MAX_SIZE);
-    assert!(layout.start + layout.len + SKB_OVERHEAD <= layout.size);
+    // No MTU is too large for XDP programs, which see a frame of the largest in one buffer.
+    assert!(info.max_mtu() + ETH_HLEN + VLAN_HLEN + info.rx_trailer() <= info.rx_layout(true).len);
 
-    let longest = info.rx_max_frame - ETH_FCS_LEN + info.rx_trailer();
-    let parts = match info.rx_format {
-        RxFormat::Normal => MAX_PARTS as u32,
-        RxFormat::Extended => 1,
-    };
-
-    assert!(longest <= parts * layout.len);
     if let Some(rtc) = info.rtc {
         assert!(info.rx_max_frame - ETH_FCS_LEN <= rtc.into_raw() & RTC::MAX_FRAME_MASK);
     }
@@ -368,6 +385,21 @@ const fn checked(info: HwInfo) -> HwInfo {
         check_lines(lines, info.queue_mask());
     }
     info
+}
+
+/// Checks that a slot has room in its buffer and in its descriptor, and the longest frame has room
+/// in the slots that it may take.
+const fn check_layout(info: &HwInfo, layout: Layout) {
+    assert!(layout.len <= MAX_SIZE);
+    assert!(layout.start + layout.len + SKB_OVERHEAD <= layout.size);
+
+    let longest = info.rx_max_frame - ETH_FCS_LEN + info.rx_trailer();
+    let parts = match info.rx_format {
+        RxFormat::Normal => MAX_PARTS as u32,
+        RxFormat::Extended => 1,
+    };
+
+    assert!(longest <= parts * layout.len);
 }
 
 /// Checks that the lines of a chip report everything, and no queue that does not exist.

@@ -8,6 +8,7 @@
 //! | `hw_info` | what differs between the chips |
 //! | `regs`, `desc` | registers, descriptors |
 //! | `ring`, `rx`, `tx` | rings and what moves through them |
+//! | `xdp` | programs that see frames first |
 //! | `poll`, `irq` | NAPI, interrupts |
 //! | `queue` | the life of the queues: the one way to rest and back |
 //! | `dmac`, `emac` | modes, start and stop; the MAC's settings and the checksum engine |
@@ -36,6 +37,7 @@ mod ring;
 mod rx;
 mod stats;
 mod tx;
+mod xdp;
 
 pub(crate) use driver::Ravb;
 

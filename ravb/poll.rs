@@ -16,7 +16,11 @@ use super::{
     driver::Ravb,
     irq::Unmask,
     rx::Wanted,
-    stats::RxCounts, //
+    stats::RxCounts,
+    tx::{
+        InNetpoll,
+        InPoll, //
+    }, //
 };
 use crate::net::{
     Completion,
@@ -37,16 +41,18 @@ pub(super) fn poll<'b>(dev: &Device<'b, Ravb>, mut poll: Poll<'_, 'b, Ravb>) -> 
     let data = data.get_ref();
     let (state, cx) = poll.split();
 
-    let mut sent = 0;
-
-    if let (Some(tx), Some(txq)) = (&state.tx, dev.tx_queue(queue)) {
-        sent = tx.reclaim(dev, &txq, true, |packet| packet.complete(cx));
-    }
+    let tx = state.tx.as_deref().zip(dev.tx_queue(queue));
 
     // None under netpoll, which wants TX only.
     let Some(cx) = cx.rx() else {
+        if let Some((tx, txq)) = tx {
+            tx.reclaim(dev, &txq, true, InNetpoll(cx));
+        }
         return poll.again();
     };
+
+    let sent = tx.map_or(0, |(tx, txq)| tx.reclaim(dev, &txq, true, InPoll(cx)));
+
     let budget = cx.budget();
     let mut counts = RxCounts::default();
     let (mut work, mut starving) = (0, false);
@@ -64,6 +70,9 @@ pub(super) fn poll<'b>(dev: &Device<'b, Ravb>, mut poll: Poll<'_, 'b, Ravb>) -> 
         starving = rx.is_starving();
         if let Some(stats) = data.queue_stats(queue) {
             stats.add_rx(&counts);
+            if rx.has_program() {
+                stats.add_xdp(&counts.xdp);
+            }
             stats.rx_filled.add(filled.into());
         }
     }

@@ -38,6 +38,7 @@ use super::{
     tx, //
 };
 use crate::net::{
+    xdp::Program,
     Device,
     Features,
     Rtnl, //
@@ -53,10 +54,12 @@ pub(crate) struct NapiState<'b> {
 /// The rings of all queues, not yet or no longer in use.
 pub(super) type AllRings<'b> = [Option<Rings<'b>>; MAX_QUEUES];
 
-/// Allocates rings for all queues, which may be running with others.
+/// Allocates rings for all queues, which may be running with others. `program` is the XDP program
+/// that is to see the frames.
 pub(super) fn allocate<'b>(
     dev: &Device<'b, Ravb>,
     sizes: &[RingSizes; MAX_QUEUES],
+    program: Option<&Program>,
     _rtnl: &Rtnl,
 ) -> Result<AllRings<'b>> {
     let mut rings: AllRings<'b> = Default::default();
@@ -67,7 +70,7 @@ pub(super) fn allocate<'b>(
         .take(dev.data().info.queues)
         .enumerate()
     {
-        *rings = Some(Rings::new(dev, queue, *sizes)?);
+        *rings = Some(Rings::new(dev, queue, *sizes, program)?);
     }
     Ok(rings)
 }
@@ -104,6 +107,25 @@ pub(super) fn install<'b>(dev: &Device<'b, Ravb>, mut rings: AllRings<'b>, _rtnl
         drop(old);
         state.rx = rx;
         state.tx = tx;
+    }
+    Ok(())
+}
+
+/// Replaces the XDP program of rings that have one. They go on: what arrives meanwhile waits.
+pub(super) fn replace_program(dev: &Device<'_, Ravb>, program: &Program, _rtnl: &Rtnl) -> Result {
+    for queue in 0..dev.data().info.queues {
+        let napi = dev.napi(queue).ok_or(EINVAL)?;
+        let running = napi.is_enabled();
+
+        napi.disable();
+        if let Some(rx) = &mut napi.lock()?.state().rx {
+            rx.replace_program(program);
+        }
+        if running {
+            napi.enable();
+            // An interrupt that came meanwhile has masked itself, for a poll that could not be.
+            napi.schedule();
+        }
     }
     Ok(())
 }
@@ -155,6 +177,16 @@ pub(super) fn freeze(dev: &Device<'_, Ravb>, _rtnl: &Rtnl) {
     coalesce::cancel(dev);
     // A poll could have woken the queues until here.
     dev.tx_disable();
+    open_for_frames(dev, false);
+}
+
+/// Lets XDP put frames into the transmit rings, or not.
+fn open_for_frames(dev: &Device<'_, Ravb>, open: bool) {
+    for queue in 0..dev.data().info.queues {
+        if let Some(txq) = dev.tx_queue(queue) {
+            txq.lock().open = open;
+        }
+    }
 }
 
 /// Empties the transmit ring of a queue that is stuck, and starts it again. Everything else goes
@@ -167,6 +199,7 @@ pub(super) fn restart_tx(dev: &Device<'_, Ravb>, queue: usize, _rtnl: &Rtnl) -> 
     let mut counts = TxCounts::default();
 
     txq.stop();
+    txq.lock().open = false;
     // Nothing of the ring may be under way when its packets are unmapped.
     data.base_table.set_tx(queue, None)?;
     dmac::reload_tx(dev, queue)?;
@@ -185,6 +218,7 @@ pub(super) fn restart_tx(dev: &Device<'_, Ravb>, queue: usize, _rtnl: &Rtnl) -> 
             .set_tx(queue, Some(sender.ring().address()))?;
     }
     dmac::reload_tx(dev, queue)?;
+    txq.lock().open = true;
     txq.wake();
     Ok(())
 }
@@ -228,6 +262,7 @@ pub(super) fn resume(dev: &Device<'_, Ravb>, features: Features, rtnl: &Rtnl) ->
         dmac::stop(dev);
     })?;
 
+    open_for_frames(dev, true);
     for queue in 0..data.info.queues {
         if let Some(napi) = dev.napi(queue) {
             napi.enable();

@@ -18,7 +18,10 @@ use super::{
     rx::RxRing,
     tx, //
 };
-use crate::net::Device;
+use crate::net::{
+    xdp::Program,
+    Device, //
+};
 
 /// A position in a ring of any size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,8 +62,13 @@ impl<'b> Rings<'b> {
     /// Allocates the rings of a queue. Process context.
     ///
     /// The queue may be running with others.
-    pub(super) fn new(dev: &Device<'b, Ravb>, queue: usize, sizes: RingSizes) -> Result<Self> {
-        let rx = RxRing::new(dev, queue, sizes.rx)?;
+    pub(super) fn new(
+        dev: &Device<'b, Ravb>,
+        queue: usize,
+        sizes: RingSizes,
+        program: Option<&Program>,
+    ) -> Result<Self> {
+        let rx = RxRing::new(dev, queue, sizes.rx, program)?;
         let (sender, tx) = tx::ring(dev, queue, sizes.tx)?;
 
         Ok(Self { rx, sender, tx })

@@ -37,7 +37,13 @@ use super::{
     },
     ptp::Stamped,
     ring::Cursor,
-    stats::RxCounts, //
+    stats::RxCounts,
+    xdp::{
+        Hook,
+        Loaded,
+        NoProgram,
+        Outcome, //
+    }, //
 };
 use crate::net::{
     napi::{
@@ -55,6 +61,7 @@ use crate::net::{
         Memory,
         Source, //
     },
+    xdp::Program,
     Device,
     DropReason,
     Skb, //
@@ -239,12 +246,14 @@ enum Fault {
 }
 
 /// The receive ring of a queue, in the format that the chip has, with buffers from where they come
-/// from.
+/// from, and with an XDP program or not.
 pub(super) enum RxRing<'b> {
-    NormalPool(Ring<'b, NORMAL, PagePool>),
-    NormalFragments(Ring<'b, NORMAL, PageFrags<'b>>),
-    ExtendedPool(Ring<'b, EXTENDED, PagePool>),
-    ExtendedFragments(Ring<'b, EXTENDED, PageFrags<'b>>),
+    NormalPool(Ring<'b, NORMAL, PagePool, NoProgram>),
+    NormalFragments(Ring<'b, NORMAL, PageFrags<'b>, NoProgram>),
+    NormalXdp(Ring<'b, NORMAL, PagePool, Loaded>),
+    ExtendedPool(Ring<'b, EXTENDED, PagePool, NoProgram>),
+    ExtendedFragments(Ring<'b, EXTENDED, PageFrags<'b>, NoProgram>),
+    ExtendedXdp(Ring<'b, EXTENDED, PagePool, Loaded>),
 }
 
 /// Does the same with a ring of any kind.
@@ -253,31 +262,55 @@ macro_rules! in_each_kind {
         match $ring {
             RxRing::NormalPool($inner) => $what,
             RxRing::NormalFragments($inner) => $what,
+            RxRing::NormalXdp($inner) => $what,
             RxRing::ExtendedPool($inner) => $what,
             RxRing::ExtendedFragments($inner) => $what,
+            RxRing::ExtendedXdp($inner) => $what,
         }
     };
 }
 
 impl<'b> RxRing<'b> {
-    /// Allocates a ring, with all its buffers. Process context.
+    /// Allocates a ring, with all its buffers. `program` is the XDP program that is to see the
+    /// frames. Process context.
     ///
     /// The queue may be running with another ring.
-    pub(super) fn new(dev: &Device<'b, Ravb>, queue: usize, len: u32) -> Result<Self> {
+    pub(super) fn new(
+        dev: &Device<'b, Ravb>,
+        queue: usize,
+        len: u32,
+        program: Option<&Program>,
+    ) -> Result<Self> {
+        use RxFormat::*;
+        use RxMemory::*;
+
         let info = dev.data().info;
 
-        Ok(match (info.rx_format, info.rx_memory()) {
-            (RxFormat::Normal, RxMemory::Pool) => RxRing::NormalPool(Ring::new(dev, queue, len)?),
-            (RxFormat::Normal, RxMemory::Fragments) => {
-                RxRing::NormalFragments(Ring::new(dev, queue, len)?)
+        Ok(match (info.rx_format, info.rx_memory(), program) {
+            (Normal, Pool, None) => Self::NormalPool(Ring::new(dev, queue, len, None)?),
+            (Normal, Fragments, None) => Self::NormalFragments(Ring::new(dev, queue, len, None)?),
+            (Normal, _, program) => Self::NormalXdp(Ring::new(dev, queue, len, program)?),
+            (Extended, Pool, None) => Self::ExtendedPool(Ring::new(dev, queue, len, None)?),
+            (Extended, Fragments, None) => {
+                Self::ExtendedFragments(Ring::new(dev, queue, len, None)?)
             }
-            (RxFormat::Extended, RxMemory::Pool) => {
-                RxRing::ExtendedPool(Ring::new(dev, queue, len)?)
-            }
-            (RxFormat::Extended, RxMemory::Fragments) => {
-                RxRing::ExtendedFragments(Ring::new(dev, queue, len)?)
-            }
+            (Extended, _, program) => Self::ExtendedXdp(Ring::new(dev, queue, len, program)?),
         })
+    }
+
+    /// Returns whether there is an XDP program.
+    #[inline]
+    pub(super) fn has_program(&self) -> bool {
+        matches!(self, Self::NormalXdp(_) | Self::ExtendedXdp(_))
+    }
+
+    /// Replaces the XDP program, if there is one. No poll is running.
+    pub(super) fn replace_program(&mut self, program: &Program) {
+        match self {
+            Self::NormalXdp(ring) => ring.hook.replace(program),
+            Self::ExtendedXdp(ring) => ring.hook.replace(program),
+            _ => (),
+        }
     }
 
     /// Makes the ring that of a NAPI instance, once. Process context.
@@ -320,7 +353,7 @@ impl<'b> RxRing<'b> {
     #[inline]
     pub(super) fn receive(
         &mut self,
-        dev: &Device<'_, Ravb>,
+        dev: &Device<'b, Ravb>,
         cx: &RxContext<'_>,
         wanted: Wanted,
         counts: &mut RxCounts,
@@ -329,12 +362,25 @@ impl<'b> RxRing<'b> {
     }
 }
 
-/// A receive ring whose descriptors have so many words, with buffers from a source.
-pub(super) struct Ring<'b, const WORDS: usize, S: Source<'b>> {
+/// What a slot was the end of.
+enum Received {
+    /// A packet, whose checksums the chip has found right or not, for somebody who wants to know.
+    Packet(Skb, bool),
+    /// A frame of so many bytes, of which the stack gets nothing.
+    Seen(u32),
+    /// Nothing.
+    Nothing,
+}
+
+/// A receive ring whose descriptors have so many words, with buffers from a source, and somebody who
+/// sees frames first.
+pub(super) struct Ring<'b, const WORDS: usize, S: Source<'b>, H: Hook<'b, S>> {
     table: Table<WORDS>,
     // Dropped before their source.
     buffers: KVVec<Option<DeviceBuf<S::Memory>>>,
     parts: Parts<S::Memory>,
+    // Dropped before its source as well.
+    hook: H,
     source: S,
     len: u32,
     /// The next slot to be received.
@@ -349,19 +395,25 @@ pub(super) struct Ring<'b, const WORDS: usize, S: Source<'b>> {
     layout: Layout,
 }
 
-impl<'b, const WORDS: usize, S: Source<'b>> Ring<'b, WORDS, S> {
-    fn new(dev: &Device<'b, Ravb>, queue: usize, len: u32) -> Result<Self> {
-        let layout = dev.data().info.rx_layout();
+impl<'b, const WORDS: usize, S: Source<'b>, H: Hook<'b, S>> Ring<'b, WORDS, S, H> {
+    fn new(
+        dev: &Device<'b, Ravb>,
+        queue: usize,
+        len: u32,
+        program: Option<&Program>,
+    ) -> Result<Self> {
+        let layout = dev.data().info.rx_layout(H::ACTIVE);
         let slots = usize::try_from(len)?;
         // One more descriptor leads back to the first.
         let table = Table::new(dev.parent(), slots + 1)?;
-        let (source, buffers) = S::with_buffers(dev, u32::try_from(queue)?, len, layout)?;
+        let (source, buffers, hook) = H::source(dev, queue, len, layout, program)?;
 
         table.publish_link(slots, table.address())?;
         Ok(Self {
             table,
             buffers,
             parts: Parts::default(),
+            hook,
             source,
             len,
             head: Cursor::first(len),
@@ -438,12 +490,11 @@ impl<'b, const WORDS: usize, S: Source<'b>> Ring<'b, WORDS, S> {
 
     fn receive(
         &mut self,
-        dev: &Device<'_, Ravb>,
+        dev: &Device<'b, Ravb>,
         cx: &RxContext<'_>,
         wanted: Wanted,
         counts: &mut RxCounts,
     ) -> u32 {
-        let info = dev.data().info;
         let budget = cx.budget();
         let mut frames = 0;
 
@@ -466,40 +517,55 @@ impl<'b, const WORDS: usize, S: Source<'b>> Ring<'b, WORDS, S> {
                 continue;
             };
 
-            if let Some((skb, verified)) = self.take(info, index, head, buffer, cx, wanted, counts)
-            {
-                counts.bytes += u64::from(skb.len());
-                cx.receive(skb, verified);
-                frames += 1;
+            match self.take(dev, index, head, buffer, cx, wanted, counts) {
+                Received::Packet(skb, verified) => {
+                    counts.bytes += u64::from(skb.len());
+                    cx.receive(skb, verified);
+                    frames += 1;
+                }
+                Received::Seen(len) => {
+                    counts.bytes += u64::from(len);
+                    frames += 1;
+                }
+                Received::Nothing => (),
             }
+        }
+        if H::ACTIVE {
+            self.hook.finish(dev, cx);
         }
         counts.packets += frames;
         frames
     }
 
-    /// Takes a slot. Returns a packet, if the slot is the end of a frame, and whether the chip has
-    /// found its checksums right and somebody wants to know.
+    /// Takes a slot.
     #[inline]
     #[expect(clippy::too_many_arguments, reason = "inlined into its only caller")]
     fn take(
         &mut self,
-        info: &HwInfo,
+        dev: &Device<'b, Ravb>,
         index: usize,
         head: RxHead,
         buffer: DeviceBuf<S::Memory>,
         cx: &RxContext<'_>,
         wanted: Wanted,
         counts: &mut RxCounts,
-    ) -> Option<(Skb, bool)> {
+    ) -> Received {
+        let info = dev.data().info;
         // What the DMAC says of the size is not trusted: `into_cpu` takes no more than there is.
         let buffer = buffer.into_cpu(head.size().get());
+
+        if H::ACTIVE {
+            return self.show(dev, index, head, buffer, cx, wanted, counts);
+        }
         let packet = if head.kind() == Ok(Kind::Single) {
             if self.place != Place::Between {
                 self.step(head, cx, counts);
             }
             self.whole(info, head, buffer, cx)
+        } else if self.part(head, buffer, cx, counts) {
+            self.assemble(info, cx)
         } else {
-            self.part(info, head, buffer, cx, counts)?
+            return Received::Nothing;
         };
 
         match packet {
@@ -517,11 +583,95 @@ impl<'b, const WORDS: usize, S: Source<'b>> Ring<'b, WORDS, S> {
                 if head.multicast() {
                     counts.multicast += 1;
                 }
-                Some((skb, wanted.checksum && verdict == Verdict::Good))
+                Received::Packet(skb, wanted.checksum && verdict == Verdict::Good)
             }
             Err(fault) => {
                 self.discard(fault, cx, counts);
-                None
+                Received::Nothing
+            }
+        }
+    }
+
+    /// Takes a slot, in a ring whose frames somebody sees first.
+    #[expect(clippy::too_many_arguments, reason = "called from one place")]
+    fn show(
+        &mut self,
+        dev: &Device<'b, Ravb>,
+        index: usize,
+        head: RxHead,
+        buffer: CpuBuf<S::Memory>,
+        cx: &RxContext<'_>,
+        wanted: Wanted,
+        counts: &mut RxCounts,
+    ) -> Received {
+        let info = dev.data().info;
+
+        if head.kind() == Ok(Kind::Single) {
+            if self.place != Place::Between {
+                self.step(head, cx, counts);
+            }
+            // There is room: nothing is being collected.
+            if let Err(buffer) = self.parts.push(head, buffer) {
+                self.source.recycle(buffer, cx);
+                return Received::Nothing;
+            }
+        } else if !self.part(head, buffer, cx, counts) {
+            return Received::Nothing;
+        }
+
+        let fault = if self.parts.count > 1 && !self.hook.takes_parts() {
+            // Longer than any frame for a program that sees one buffer.
+            Err(Fault::Shape)
+        } else {
+            inspect(info, self.parts.status.into(), self.parts.len())
+        };
+
+        if let Err(fault) = fault {
+            self.discard(fault, cx, counts);
+            return Received::Nothing;
+        }
+        let verdict = self.parts.cut_trailer(info);
+        let len = self.parts.len();
+        let mut parts = self.parts.buffers.iter_mut().filter_map(Option::take);
+        let Some(first) = parts.next() else {
+            return Received::Nothing;
+        };
+        let stamp = if wanted.stamps.has(first.bytes()) {
+            self.table.rx_stamp(index).ok().flatten()
+        } else {
+            None
+        };
+        let outcome = self
+            .hook
+            .show(dev, &self.source, first, parts, cx, &mut counts.xdp);
+
+        self.parts.clear();
+        if head.multicast() {
+            counts.multicast += 1;
+        }
+        if verdict == Verdict::Bad {
+            counts.checksum_errors += 1;
+        }
+        match outcome {
+            Outcome::Packet { mut skb, intact } => {
+                if let Some(stamp) = stamp {
+                    skb.set_hw_tstamp(stamp.to_ns());
+                }
+                // A sum would be one of what the program has left as it was. What the chip has
+                // found right may have been replaced.
+                Received::Packet(skb, wanted.checksum && intact && verdict == Verdict::Good)
+            }
+            Outcome::Dropped(buffer) => {
+                // For the next time that this slot is filled.
+                if let Some(slot) = self.buffers.get_mut(index) {
+                    *slot = buffer;
+                }
+                Received::Seen(len)
+            }
+            Outcome::Gone => Received::Seen(len),
+            Outcome::Failed => {
+                counts.no_memory += 1;
+                Received::Nothing
             }
         }
     }
@@ -537,28 +687,24 @@ impl<'b, const WORDS: usize, S: Source<'b>> Ring<'b, WORDS, S> {
         part
     }
 
-    /// Takes a slot that is not a whole frame. Returns a packet, or why there is none, if the slot
-    /// is the end of a frame.
+    /// Takes a slot that is not a whole frame. Returns whether the parts are a whole one now.
     #[inline(never)]
     fn part(
         &mut self,
-        info: &HwInfo,
         head: RxHead,
         buffer: CpuBuf<S::Memory>,
         cx: &RxContext<'_>,
         counts: &mut RxCounts,
-    ) -> Option<Result<(Skb, Verdict), Fault>> {
+    ) -> bool {
         match self.step(head, cx, counts) {
             Part::First | Part::More => {
                 self.collect(head, buffer, cx, counts);
-                None
+                false
             }
-            Part::Last => self
-                .collect(head, buffer, cx, counts)
-                .then(|| self.assemble(info, cx)),
+            Part::Last => self.collect(head, buffer, cx, counts),
             Part::Whole | Part::Stray => {
                 self.source.recycle(buffer, cx);
-                None
+                false
             }
         }
     }

@@ -44,6 +44,18 @@ use crate::net::{
     Rtnl, //
 };
 
+/// What XDP programs have made of frames in a poll.
+#[derive(Default)]
+pub(super) struct XdpCounts {
+    pub(super) pass: u32,
+    pub(super) drop: u32,
+    pub(super) aborted: u32,
+    pub(super) tx: u32,
+    pub(super) tx_errors: u32,
+    pub(super) redirect: u32,
+    pub(super) redirect_errors: u32,
+}
+
 /// What a poll has received.
 #[derive(Default)]
 pub(super) struct RxCounts {
@@ -58,6 +70,7 @@ pub(super) struct RxCounts {
     pub(super) missed_errors: u32,
     pub(super) checksum_errors: u32,
     pub(super) no_memory: u32,
+    pub(super) xdp: XdpCounts,
 }
 
 impl RxCounts {
@@ -82,6 +95,9 @@ impl RxCounts {
 pub(super) struct TxCounts {
     pub(super) packets: u64,
     pub(super) bytes: u64,
+    /// Those of them that BQL knows nothing of.
+    pub(super) frames: u64,
+    pub(super) frame_bytes: u64,
     /// Packets that were taken out of the ring without being sent.
     pub(super) lost: u64,
 }
@@ -112,6 +128,14 @@ counters! {
     rx_missed_errors;
     rx_checksum_errors;
     rx_no_memory;
+    /// What XDP programs have made of frames.
+    rx_xdp_pass;
+    rx_xdp_drop;
+    rx_xdp_aborted;
+    rx_xdp_tx;
+    rx_xdp_tx_errors;
+    rx_xdp_redirect;
+    rx_xdp_redirect_errors;
     /// The ring was found full. Written under the lock of the interrupt masks.
     rx_over_errors;
     tx_packets;
@@ -121,6 +145,10 @@ counters! {
     tx_dropped;
     /// Packets that were put into the ring. Written under the queue's xmit lock.
     tx_queued;
+    /// Frames that programs of other devices have sent here, or could not. Written under the
+    /// queue's xmit lock.
+    tx_xdp_xmit;
+    tx_xdp_xmit_errors;
     /// Times that the watchdog has found the queue stuck. Written under all xmit locks.
     tx_timeouts;
 }
@@ -143,6 +171,17 @@ impl QueueStats {
             self.rx_length_errors.add(counts.length_errors.into());
             self.rx_missed_errors.add(counts.missed_errors.into());
         }
+    }
+
+    pub(super) fn add_xdp(&self, counts: &XdpCounts) {
+        self.rx_xdp_pass.add(counts.pass.into());
+        self.rx_xdp_drop.add(counts.drop.into());
+        self.rx_xdp_aborted.add(counts.aborted.into());
+        self.rx_xdp_tx.add(counts.tx.into());
+        self.rx_xdp_tx_errors.add(counts.tx_errors.into());
+        self.rx_xdp_redirect.add(counts.redirect.into());
+        self.rx_xdp_redirect_errors
+            .add(counts.redirect_errors.into());
     }
 
     pub(super) fn add_tx(&self, counts: &TxCounts) {
@@ -197,8 +236,17 @@ const PRIVATE_STATS: &[PrivateStat] = &[
     rx("missed_errors", |q| q.rx_missed_errors.get()),
     rx("over_errors", |q| q.rx_over_errors.get()),
     rx("no_memory", |q| q.rx_no_memory.get()),
+    rx("xdp_pass", |q| q.rx_xdp_pass.get()),
+    rx("xdp_drop", |q| q.rx_xdp_drop.get()),
+    rx("xdp_aborted", |q| q.rx_xdp_aborted.get()),
+    rx("xdp_tx", |q| q.rx_xdp_tx.get()),
+    rx("xdp_tx_errors", |q| q.rx_xdp_tx_errors.get()),
+    rx("xdp_redirect", |q| q.rx_xdp_redirect.get()),
+    rx("xdp_redirect_errors", |q| q.rx_xdp_redirect_errors.get()),
     tx("dropped", |q| q.tx_dropped.get()),
     tx("lost", |q| q.tx_lost.get()),
+    tx("xdp_xmit", |q| q.tx_xdp_xmit.get()),
+    tx("xdp_xmit_errors", |q| q.tx_xdp_xmit_errors.get()),
     tx("timeouts", |q| q.tx_timeouts.get()),
 ];
 

@@ -55,11 +55,20 @@ use super::{
     stats::TxCounts, //
 };
 use crate::net::{
+    napi::{
+        Context,
+        RxContext, //
+    },
     queue::{
         Thresholds,
         TxQueueRef, //
     },
     spsc,
+    xdp::{
+        Frame,
+        Frames,
+        TxFrame, //
+    },
     Device,
     DropReason,
     Skb,
@@ -82,7 +91,7 @@ pub(crate) struct TxRing<'b> {
     per_slot: usize,
     len: u32,
     /// Whether packets are in flight.
-    in_flight: spsc::Watcher<TxSkb<'b>>,
+    in_flight: spsc::Watcher<Packet<'b>>,
     #[pin]
     reclaimer: SpinLock<Reclaimer<'b>>,
 }
@@ -92,9 +101,70 @@ struct Starts {
     address: BusAddress,
 }
 
+/// What a slot has.
+pub(super) enum Packet<'b> {
+    /// A packet of the stack.
+    Skb(TxSkb<'b>),
+    /// A frame that an XDP program sends.
+    Frame(TxFrame<'b>),
+}
+
+/// Who may take back frames of XDP: polls that may receive, and nobody else.
+pub(super) trait End<'b> {
+    /// Whether frames are taken back.
+    const FRAMES: bool;
+
+    /// Ends the life of a packet that was sent. Returns its length.
+    fn end(&self, packet: Packet<'b>) -> u32;
+}
+
+/// Taking back in a poll.
+pub(super) struct InPoll<'a>(pub(super) RxContext<'a>);
+
+impl<'b> End<'b> for InPoll<'_> {
+    const FRAMES: bool = true;
+
+    #[inline(always)]
+    fn end(&self, packet: Packet<'b>) -> u32 {
+        match packet {
+            Packet::Skb(skb) => skb.complete(self.0.context()),
+            Packet::Frame(frame) => frame.complete(&self.0),
+        }
+    }
+}
+
+/// Taking back under netpoll.
+pub(super) struct InNetpoll<'a>(pub(super) Context<'a>);
+
+impl<'b> End<'b> for InNetpoll<'_> {
+    const FRAMES: bool = false;
+
+    fn end(&self, packet: Packet<'b>) -> u32 {
+        match packet {
+            Packet::Skb(skb) => skb.complete(self.0),
+            Packet::Frame(frame) => frame.len(),
+        }
+    }
+}
+
+/// Taking back in `start_xmit`, which may be called by netpoll.
+struct InXmit;
+
+impl<'b> End<'b> for InXmit {
+    const FRAMES: bool = false;
+
+    #[inline(always)]
+    fn end(&self, packet: Packet<'b>) -> u32 {
+        match packet {
+            Packet::Skb(skb) => skb.consume(),
+            Packet::Frame(frame) => frame.len(),
+        }
+    }
+}
+
 /// The reclaiming end of a ring.
 struct Reclaimer<'b> {
-    packets: spsc::Consumer<TxSkb<'b>>,
+    packets: spsc::Consumer<Packet<'b>>,
     next: Cursor,
     /// By how much `packets` is larger than the ring.
     excess: u32,
@@ -206,7 +276,7 @@ impl<'b> TxRing<'b> {
 
     /// Takes the oldest packet out of the ring, if it was sent.
     #[inline]
-    fn pop(&self, reclaimer: &mut Reclaimer<'b>) -> Option<TxSkb<'b>> {
+    fn pop(&self, reclaimer: &mut Reclaimer<'b>) -> Option<Packet<'b>> {
         let slot = reclaimer.next.index();
 
         if reclaimer.packets.is_empty() || !self.is_sent(slot) {
@@ -218,16 +288,16 @@ impl<'b> TxRing<'b> {
         reclaimer.packets.pop()
     }
 
-    /// Takes back the slots of packets that were sent, unless somebody is doing that. `end` ends
-    /// the life of a packet and returns its length. With `wake`, a queue that was stopped because
+    /// Takes back the slots of packets that were sent, unless somebody is doing that, up to the
+    /// first that `end` may not take back. With `wake`, a queue that was stopped because
     /// the ring was full is woken if there is room again. Returns how many packets there were.
     #[inline]
-    pub(super) fn reclaim(
+    pub(super) fn reclaim<E: End<'b>>(
         &self,
         dev: &Device<'b, Ravb>,
         queue: &TxQueueRef<'_, 'b, Ravb>,
         wake: bool,
-        mut end: impl FnMut(TxSkb<'b>) -> u32,
+        end: E,
     ) -> u32 {
         if self.in_flight.is_empty() {
             return 0;
@@ -237,21 +307,37 @@ impl<'b> TxRing<'b> {
         };
         let mut counts = TxCounts::default();
 
-        while let Some(packet) = self.pop(&mut reclaimer) {
-            counts.bytes += u64::from(end(packet));
+        while E::FRAMES || !matches!(reclaimer.packets.peek(), Some(Packet::Frame(_))) {
+            let Some(packet) = self.pop(&mut reclaimer) else {
+                break;
+            };
+            let is_frame = matches!(packet, Packet::Frame(_));
+            let bytes = u64::from(end.end(packet));
+
+            counts.bytes += bytes;
             counts.packets += 1;
+            if is_frame {
+                counts.frame_bytes += bytes;
+                counts.frames += 1;
+            }
+        }
+        if counts.packets == 0 {
+            return 0;
         }
         if let Some(stats) = dev.data().get_ref().queue_stats(queue.index() as usize) {
             stats.add_tx(&counts);
         }
         // CAST: What fits into a ring.
-        let (packets, bytes) = (counts.packets as u32, counts.bytes as u32);
+        let packets = (counts.packets - counts.frames) as u32;
+        // CAST: As above.
+        let bytes = (counts.bytes - counts.frame_bytes) as u32;
 
         // The lock also makes that reports to BQL do not overlap.
         queue.completed(packets, bytes, LIMITS, wake, || {
             reclaimer.packets.free().saturating_sub(reclaimer.excess)
         });
-        packets
+        // CAST: As above.
+        counts.packets as u32
     }
 
     /// Returns whether there may be something to reclaim.
@@ -270,7 +356,12 @@ impl<'b> TxRing<'b> {
         let mut reclaimer = self.reclaimer.lock();
 
         while let Some(packet) = self.pop(&mut reclaimer) {
-            counts.bytes += u64::from(packet.consume());
+            let bytes = match packet {
+                Packet::Skb(skb) => skb.consume(),
+                Packet::Frame(frame) => frame.len(),
+            };
+
+            counts.bytes += u64::from(bytes);
             counts.packets += 1;
         }
         while let Some(packet) = reclaimer.packets.pop() {
@@ -302,6 +393,9 @@ pub(crate) struct TxState<'b> {
     pub(super) sender: Option<Sender<'b>>,
     /// Whether the chip computes checksums now.
     pub(super) checksums: bool,
+    /// Whether XDP may send: not while the ring is at rest, when the stack is stopped by other
+    /// means.
+    pub(super) open: bool,
 }
 
 /// A packet that is not sent.
@@ -315,7 +409,7 @@ enum Refused {
 /// The sending end of a ring.
 pub(super) struct Sender<'b> {
     ring: Arc<TxRing<'b>>,
-    packets: spsc::Producer<TxSkb<'b>>,
+    packets: spsc::Producer<Packet<'b>>,
     next: Cursor,
     /// By how much `packets` is larger than the ring.
     excess: u32,
@@ -367,7 +461,7 @@ impl<'b> Sender<'b> {
         }
         let start = match &self.ring.starts {
             None => None,
-            Some(starts) => match self.copy_start(starts, &skb) {
+            Some(starts) => match self.copy_start(starts, skb.linear(), skb.to_aligned(ALIGN)) {
                 Ok(piece) => Some(piece),
                 Err(_) => return Err(Refused::Packet(skb, DropReason::NotSpecified)),
             },
@@ -401,14 +495,14 @@ impl<'b> Sender<'b> {
     /// Copies what is before the first aligned byte of a packet, or the first four bytes, because a
     /// descriptor can't be without any.
     #[inline]
-    fn copy_start(&self, starts: &Starts, skb: &Skb) -> Result<Piece> {
+    fn copy_start(&self, starts: &Starts, packet: &[u8], to_aligned: u32) -> Result<Piece> {
         let slot = self.next.index();
-        let len = match skb.to_aligned(ALIGN) {
+        let len = match to_aligned {
             0 => ALIGN,
             len => len,
         };
         // The whole word, for it is in a register anyway; only `len` bytes are sent.
-        let word = *skb.linear().first_chunk::<4>().ok_or(EINVAL)?;
+        let word = *packet.first_chunk::<4>().ok_or(EINVAL)?;
 
         io_write!(starts.view(), [try: slot], u32::from_ne_bytes(word));
         Ok(Piece {
@@ -466,13 +560,13 @@ pub(super) fn start_xmit<'b>(
     };
     let bytes = packet.len();
 
-    if sender.packets.push(packet).is_err() {
+    if sender.packets.push(Packet::Skb(packet)).is_err() {
         // There was room above, and nobody else puts anything in.
         return Xmit::Ok;
     }
 
     if sender.free() == 0 {
-        sender.ring.reclaim(dev, &queue, false, TxSkb::consume);
+        sender.ring.reclaim(dev, &queue, false, InXmit);
     }
 
     // BQL has to know of the packet before it can be reported as sent, hence before it is
@@ -492,6 +586,144 @@ pub(super) fn start_xmit<'b>(
         sender.held = true;
     }
     Xmit::Ok
+}
+
+impl<'b> Sender<'b> {
+    /// Puts a frame into the ring, without telling the DMAC. Gives it back if it is too long or
+    /// there is no room.
+    fn push_frame(&mut self, dev: &Device<'b, Ravb>, mut frame: Frame) -> Result<(), Frame> {
+        let fits = !frame.has_frags() && frame.len() <= self.max_len;
+
+        if self.free() == 0 || !fits || !frame.pad_to(ETH_ZLEN) {
+            return Err(frame);
+        }
+        let start = match &self.ring.starts {
+            None => None,
+            Some(starts) => {
+                let to_aligned = misalignment(frame.linear());
+
+                match self.copy_start(starts, frame.linear(), to_aligned) {
+                    Ok(piece) => Some(piece),
+                    Err(_) => return Err(frame),
+                }
+            }
+        };
+        let skip = start.map_or(0, |piece| piece.size.get());
+        let frame = frame.into_tx(dev.parent(), skip)?;
+        let size = Bounded::from_expr(frame.mapped_len() & 0xfff);
+        // The DMA mask has 32 bits. The frame goes back to where it came from if that did not help,
+        // and counts as taken.
+        let Ok(address) = BusAddress::try_from(frame.dma_address()) else {
+            return Ok(());
+        };
+
+        if self.packets.push(Packet::Frame(frame)).is_err() {
+            // There was room above, and nobody else puts anything in.
+            return Ok(());
+        }
+        // The slot exists, see `start_xmit`.
+        let _ = self.publish(start, Piece { address, size }, TxHead::zeroed());
+        self.held = true;
+        Ok(())
+    }
+}
+
+/// Returns how many bytes are before the first that is aligned.
+fn misalignment(bytes: &[u8]) -> u32 {
+    // CAST: Only the low bits count.
+    (bytes.as_ptr() as usize as u32).wrapping_neg() & (ALIGN - 1)
+}
+
+/// Puts a frame of an XDP program into the ring of a queue; [`flush_frames`] has to follow. With
+/// `cx`, what was sent is taken back if there is no room otherwise.
+pub(super) fn send_frame<'b>(
+    dev: &Device<'b, Ravb>,
+    queue: usize,
+    frame: Frame,
+    cx: Option<&RxContext<'_>>,
+) -> Result {
+    let txq = dev.tx_queue(queue).ok_or(EINVAL)?;
+    let mut state = txq.lock();
+
+    if !state.open || !dev.carrier_ok() {
+        return Err(ENETDOWN);
+    }
+    let sender = state.sender.as_mut().ok_or(ENETDOWN)?;
+
+    if let Some(cx) = cx.filter(|_| sender.free() == 0) {
+        sender.ring.reclaim(dev, &txq, true, InPoll(*cx));
+    }
+    sender.push_frame(dev, frame).map_err(|_| ENOSPC)?;
+    sent_frames(dev, &txq, sender, 1);
+    Ok(())
+}
+
+/// Tells the DMAC of frames that are in the ring of a queue.
+pub(super) fn flush_frames(dev: &Device<'_, Ravb>, queue: usize) {
+    let Some(txq) = dev.tx_queue(queue) else {
+        return;
+    };
+    let mut state = txq.lock();
+
+    match &mut state.sender {
+        Some(sender) if sender.held => sender.ring_doorbell(dev),
+        _ => (),
+    }
+}
+
+/// Puts frames from elsewhere into the ring of a queue, as many as have room.
+pub(super) fn send_frames<'b>(
+    dev: &Device<'b, Ravb>,
+    queue: usize,
+    frames: &mut Frames<'_>,
+    flush: bool,
+) -> Result {
+    let txq = dev.tx_queue(queue).ok_or(EINVAL)?;
+    let mut state = txq.lock();
+
+    if !state.open {
+        return Err(ENETDOWN);
+    }
+    let sender = state.sender.as_mut().ok_or(ENETDOWN)?;
+    let (mut count, mut failed) = (0, false);
+
+    frames.for_each(|frame| {
+        let result = sender.push_frame(dev, frame);
+
+        match result {
+            Ok(()) => count += 1,
+            Err(_) => failed = true,
+        }
+        result
+    });
+    sent_frames(dev, &txq, sender, count);
+    if let Some(stats) = dev.data().get_ref().queue_stats(queue) {
+        stats.tx_xdp_xmit.add(count);
+        if failed {
+            stats.tx_xdp_xmit_errors.inc();
+        }
+    }
+    if flush && sender.held {
+        sender.ring_doorbell(dev);
+    }
+    Ok(())
+}
+
+/// Frames were put into the ring of a queue, whose lock is held.
+fn sent_frames(
+    dev: &Device<'_, Ravb>,
+    txq: &TxQueueRef<'_, '_, Ravb>,
+    sender: &Sender<'_>,
+    count: u64,
+) {
+    if count == 0 {
+        return;
+    }
+    txq.stop_if_full(LIMITS, || sender.free());
+    txq.trans_update();
+    if let Some(stats) = dev.data().get_ref().queue_stats(txq.index() as usize) {
+        stats.tx_queued.add(count);
+    }
 }
 
 /// Makes a packet fit to be sent by the chip.

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! XDP.
+//!
+//! While a program is loaded the receive rings have buffers of their own kind: from a page pool
+//! that is mapped for both directions, with the head room that programs count on, and so large that
+//! a frame within any MTU has room in one. So no MTU is too large for a program. (Chips that spread
+//! frames also receive such as are longer; those are for programs that can cope with several
+//! buffers, and too long for others.)
+//!
+//! A ring is generic over what sees its frames first, a [`Hook`]. Without a program that is
+//! [`NoProgram`], of which nothing is left in the compiled code.
+//!
+//! What a program sends goes into the transmit ring of its queue, beside what the stack sends and
+//! under the same lock. BQL does not count it; the queue is stopped when it has filled the ring,
+//! and the watchdog is told that the queue moves. It is taken back in polls only.
+//!
+//! There is no zero copy for AF_XDP. On GbEth what is sent begins at a multiple of four and in a
+//! descriptor with a copy of its first bytes, and received frames have the checksum engine's
+//! verdict at their end, in the socket's memory; and all chips have addresses of 32 bits, which the
+//! memory of a process need not have. Copying works, as for any device.
+
+use kernel::prelude::*;
+
+use super::{
+    driver::Ravb,
+    hw_info::BE,
+    queue,
+    stats::XdpCounts,
+    tx, //
+};
+use crate::net::{
+    extack::ExtAck,
+    napi::RxContext,
+    page_pool::{
+        PagePool,
+        Pooled, //
+    },
+    rx_buffer::{
+        CpuBuf,
+        DeviceBuf,
+        Layout,
+        Memory,
+        Source, //
+    },
+    xdp::{
+        Action,
+        Buff,
+        Frames,
+        Program,
+        RxQueue, //
+    },
+    Device,
+    Rtnl,
+    Skb, //
+};
+
+/// What has become of a frame.
+pub(super) enum Outcome<M: Memory> {
+    /// It is for the stack. `intact` tells whether it begins and ends where it did.
+    Packet { skb: Skb, intact: bool },
+    /// It was dropped, and this is its buffer.
+    Dropped(Option<DeviceBuf<M>>),
+    /// It went elsewhere.
+    Gone,
+    /// It could be nothing: there is no memory for an skb, or it has too many parts.
+    Failed,
+}
+
+/// Who sees received frames before the stack.
+pub(super) trait Hook<'b, S: Source<'b>>: Send + Sized {
+    /// Whether there is somebody.
+    const ACTIVE: bool;
+
+    /// Allocates a source, with buffers, for frames that are seen by this hook.
+    fn source(
+        dev: &Device<'b, Ravb>,
+        queue: usize,
+        len: u32,
+        layout: Layout,
+        program: Option<&Program>,
+    ) -> Result<(S, KVVec<Option<DeviceBuf<S::Memory>>>, Self)>;
+
+    /// Returns whether frames may be in several buffers.
+    fn takes_parts(&self) -> bool;
+
+    /// Shows a frame. What is of no use for the device again goes back to the source.
+    fn show(
+        &mut self,
+        dev: &Device<'b, Ravb>,
+        source: &S,
+        first: CpuBuf<S::Memory>,
+        rest: impl Iterator<Item = CpuBuf<S::Memory>>,
+        cx: &RxContext<'_>,
+        counts: &mut XdpCounts,
+    ) -> Outcome<S::Memory>;
+
+    /// Ends a poll.
+    fn finish(&mut self, dev: &Device<'b, Ravb>, cx: &RxContext<'_>);
+}
+
+/// Nobody.
+pub(super) struct NoProgram;
+
+impl<'b, S: Source<'b>> Hook<'b, S> for NoProgram {
+    const ACTIVE: bool = false;
+
+    fn source(
+        dev: &Device<'b, Ravb>,
+        queue: usize,
+        len: u32,
+        layout: Layout,
+        _program: Option<&Program>,
+    ) -> Result<(S, KVVec<Option<DeviceBuf<S::Memory>>>, Self)> {
+        let (source, buffers) = S::with_buffers(dev, u32::try_from(queue)?, len, layout)?;
+
+        Ok((source, buffers, Self))
+    }
+
+    fn takes_parts(&self) -> bool {
+        true
+    }
+
+    fn show(
+        &mut self,
+        _dev: &Device<'b, Ravb>,
+        _source: &S,
+        _first: CpuBuf<S::Memory>,
+        _rest: impl Iterator<Item = CpuBuf<S::Memory>>,
+        _cx: &RxContext<'_>,
+        _counts: &mut XdpCounts,
+    ) -> Outcome<S::Memory> {
+        Outcome::Failed
+    }
+
+    fn finish(&mut self, _dev: &Device<'b, Ravb>, _cx: &RxContext<'_>) {}
+}
+
+/// A program, on a queue.
+pub(super) struct Loaded {
+    program: Program,
+    has_frags: bool,
+    rx_queue: RxQueue,
+    queue: usize,
+    /// How many bytes a slot has.
+    slot: u32,
+    /// Whether the DMAC must be told of frames to be sent, and others of frames that were
+    /// redirected.
+    sent: bool,
+    redirected: bool,
+}
+
+impl Loaded {
+    /// Replaces the program. No poll is running.
+    pub(super) fn replace(&mut self, program: &Program) {
+        self.has_frags = program.has_frags();
+        self.program = program.clone();
+    }
+}
+
+impl<'b> Hook<'b, PagePool> for Loaded {
+    const ACTIVE: bool = true;
+
+    fn source(
+        dev: &Device<'b, Ravb>,
+        queue: usize,
+        len: u32,
+        layout: Layout,
+        program: Option<&Program>,
+    ) -> Result<(PagePool, KVVec<Option<DeviceBuf<Pooled>>>, Self)> {
+        let program = program.ok_or(EINVAL)?;
+        let number = u32::try_from(queue)?;
+        let (pool, buffers) = PagePool::with_two_way_buffers(dev, number, len, layout)?;
+        let rx_queue = RxQueue::new(dev, number, &pool, layout.size)?;
+
+        Ok((
+            pool,
+            buffers,
+            Self {
+                program: program.clone(),
+                has_frags: program.has_frags(),
+                rx_queue,
+                queue,
+                slot: layout.len,
+                sent: false,
+                redirected: false,
+            },
+        ))
+    }
+
+    fn takes_parts(&self) -> bool {
+        self.has_frags
+    }
+
+    #[inline]
+    fn show(
+        &mut self,
+        dev: &Device<'b, Ravb>,
+        source: &PagePool,
+        first: CpuBuf<Pooled>,
+        rest: impl Iterator<Item = CpuBuf<Pooled>>,
+        cx: &RxContext<'_>,
+        counts: &mut XdpCounts,
+    ) -> Outcome<Pooled> {
+        let Ok(mut frame) = Buff::new(&self.rx_queue, source, first, cx) else {
+            return Outcome::Failed;
+        };
+
+        for part in rest {
+            // The last part may have had nothing but the trailer.
+            if !part.is_empty() && frame.add_frag(part).is_err() {
+                return Outcome::Failed;
+            }
+        }
+        let bounds = frame.bounds();
+
+        match frame.run(&self.program) {
+            Action::Pass => {
+                let intact = frame.bounds() == bounds;
+
+                counts.pass += 1;
+                match frame.into_skb() {
+                    Ok(skb) => Outcome::Packet { skb, intact },
+                    Err(_) => Outcome::Failed,
+                }
+            }
+            Action::Drop => {
+                counts.drop += 1;
+                Outcome::Dropped(frame.into_device(self.slot))
+            }
+            Action::Aborted => {
+                counts.aborted += 1;
+                Outcome::Dropped(frame.into_device(self.slot))
+            }
+            Action::Tx => {
+                let sent = match frame.into_frame() {
+                    Ok(frame) => tx::send_frame(dev, self.queue, frame, Some(cx)).is_ok(),
+                    Err(frame) => {
+                        frame.tx_failed(&self.program);
+                        false
+                    }
+                };
+
+                if sent {
+                    counts.tx += 1;
+                    self.sent = true;
+                } else {
+                    counts.tx_errors += 1;
+                }
+                Outcome::Gone
+            }
+            Action::Redirect => {
+                if frame.redirect(&self.program) {
+                    counts.redirect += 1;
+                    self.redirected = true;
+                } else {
+                    counts.redirect_errors += 1;
+                }
+                Outcome::Gone
+            }
+        }
+    }
+
+    fn finish(&mut self, dev: &Device<'b, Ravb>, cx: &RxContext<'_>) {
+        if core::mem::take(&mut self.redirected) {
+            cx.xdp_flush();
+        }
+        if core::mem::take(&mut self.sent) {
+            tx::flush_frames(dev, self.queue);
+        }
+    }
+}
+
+/// See [`crate::net::Operations::xdp_setup`].
+///
+/// The first program and the end of the last one need other rings, with other buffers. They are
+/// allocated while the old ones go on, which is all that can fail. Another program takes the place
+/// of one in the rings.
+pub(super) fn setup(
+    dev: &Device<'_, Ravb>,
+    program: Option<Program>,
+    extack: &ExtAck<'_>,
+    rtnl: &Rtnl,
+) -> Result {
+    let data = dev.data();
+    let data = data.get_ref();
+    let loaded = data.xdp.lock().is_some();
+
+    if data.is_up(rtnl) {
+        match &program {
+            Some(program) if loaded => queue::replace_program(dev, program, rtnl)?,
+            _ if loaded || program.is_some() => {
+                let rings = queue::allocate(dev, &data.ring_sizes(), program.as_ref(), rtnl)
+                    .inspect_err(|_| extack.set(c"no memory for the rings of XDP"))?;
+
+                queue::quiesce(dev, rtnl);
+                let result = queue::install(dev, rings, rtnl);
+
+                // If it cannot be started again the rings are as they should be all the same, and
+                // the watchdog tries once more.
+                let _ = queue::resume(dev, dev.features(), rtnl);
+                result?;
+            }
+            _ => (),
+        }
+    }
+    let old = core::mem::replace(&mut *data.xdp.lock(), program);
+
+    drop(old);
+    Ok(())
+}
+
+/// See [`crate::net::Operations::xdp_xmit`].
+pub(super) fn xmit<'b>(dev: &Device<'b, Ravb>, frames: &mut Frames<'_>, flush: bool) -> Result {
+    if !dev.carrier_ok() {
+        return Err(ENETDOWN);
+    }
+    tx::send_frames(dev, BE, frames, flush)
+}
