@@ -554,6 +554,10 @@ impl<'b, const WORDS: usize, S: Source<'b>, H: Hook<'b, S>> Ring<'b, WORDS, S, H
         // What the DMAC says of the size is not trusted: `into_cpu` takes no more than there is.
         let buffer = buffer.into_cpu(head.size().get());
 
+        // The headers are looked at when there is an skb for them, or by the program.
+        if !cfg!(rx_prefetch_off) {
+            buffer.prefetch();
+        }
         if H::ACTIVE {
             return self.show(dev, index, head, buffer, cx, wanted, counts);
         }
