@@ -73,7 +73,7 @@ pub(super) fn poll<'b>(dev: &Device<'b, Ravb>, mut poll: Poll<'_, 'b, Ravb>) -> 
             if rx.has_program() {
                 stats.add_xdp(&counts.xdp);
             }
-            stats.rx_filled.add(filled.into());
+            stats.add_filled(filled);
         }
     }
     data.irq.count_errors(data);

@@ -242,7 +242,7 @@ pub(super) fn resume(dev: &Device<'_, Ravb>, features: Features, rtnl: &Rtnl) ->
             let filled = rx.rewind(&owner);
 
             if let Some(stats) = data.queue_stats(queue) {
-                stats.rx_filled.add(filled.into());
+                stats.add_filled(filled);
             }
         }
 

@@ -324,15 +324,14 @@ impl<'b> RxRing<'b> {
     }
 
     /// Makes the ring as new: what was received and not delivered is forgotten, and all slots are
-    /// given to the DMAC again, which must be stopped and will begin at the first. Returns their
-    /// number.
-    pub(super) fn rewind(&mut self, owner: &Owner<'_>) -> u32 {
+    /// given to the DMAC again, which must be stopped and will begin at the first.
+    pub(super) fn rewind(&mut self, owner: &Owner<'_>) -> Filled {
         in_each_kind!(self, ring => ring.rewind(owner))
     }
 
-    /// Gives slots to the DMAC, as many as there is memory for. Returns their number.
+    /// Gives slots to the DMAC, as many as there is memory for.
     #[inline]
-    pub(super) fn refill(&mut self, owner: &Owner<'_>) -> u32 {
+    pub(super) fn refill(&mut self, owner: &Owner<'_>) -> Filled {
         in_each_kind!(self, ring => ring.refill(owner))
     }
 
@@ -362,6 +361,15 @@ impl<'b> RxRing<'b> {
     }
 }
 
+/// What has become of slots that were to be filled.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Filled {
+    /// So many are the DMAC's.
+    pub(super) slots: u32,
+    /// There was no memory for the next one.
+    pub(super) failed: bool,
+}
+
 /// What a slot was the end of.
 enum Received {
     /// A packet, whose checksums the chip has found right or not, for somebody who wants to know.
@@ -372,8 +380,8 @@ enum Received {
     Nothing,
 }
 
-/// A receive ring whose descriptors have so many words, with buffers from a source, and somebody who
-/// sees frames first.
+/// A receive ring whose descriptors have so many words, with buffers from a source, and perhaps
+/// somebody who sees frames first.
 pub(super) struct Ring<'b, const WORDS: usize, S: Source<'b>, H: Hook<'b, S>> {
     table: Table<WORDS>,
     // Dropped before their source.
@@ -425,7 +433,7 @@ impl<'b, const WORDS: usize, S: Source<'b>, H: Hook<'b, S>> Ring<'b, WORDS, S, H
         })
     }
 
-    fn rewind(&mut self, owner: &Owner<'_>) -> u32 {
+    fn rewind(&mut self, owner: &Owner<'_>) -> Filled {
         self.parts = Parts::default();
         self.place = Place::Between;
         self.head = Cursor::first(self.len);
@@ -434,15 +442,15 @@ impl<'b, const WORDS: usize, S: Source<'b>, H: Hook<'b, S>> Ring<'b, WORDS, S, H
         self.refill(owner)
     }
 
-    fn refill(&mut self, owner: &Owner<'_>) -> u32 {
+    fn refill(&mut self, owner: &Owner<'_>) -> Filled {
         let missing = self.len.saturating_sub(self.armed);
-        let mut filled = 0;
+        let mut filled = Filled::default();
 
         let Ok(mut source) = self.source.allocator(owner, self.layout) else {
-            return 0;
+            return filled;
         };
 
-        while filled < missing {
+        while filled.slots < missing {
             let index = self.tail.index();
             let Some(slot) = self.buffers.get_mut(index) else {
                 break;
@@ -452,7 +460,10 @@ impl<'b, const WORDS: usize, S: Source<'b>, H: Hook<'b, S>> Ring<'b, WORDS, S, H
                 Some(buffer) => buffer,
                 None => match source.alloc() {
                     Ok(buffer) => slot.insert(buffer),
-                    Err(_) => break,
+                    Err(_) => {
+                        filled.failed = true;
+                        break;
+                    }
                 },
             };
             // The DMA mask has 32 bits.
@@ -469,9 +480,9 @@ impl<'b, const WORDS: usize, S: Source<'b>, H: Hook<'b, S>> Ring<'b, WORDS, S, H
                 break;
             }
             self.tail.advance();
-            filled += 1;
+            filled.slots += 1;
         }
-        self.armed += filled;
+        self.armed += filled.slots;
         filled
     }
 

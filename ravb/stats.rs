@@ -30,7 +30,8 @@ use super::{
         CXR41,
         CXR42,
         TROCR, //
-    }, //
+    },
+    rx::Filled, //
 };
 use crate::net::{
     stats::{
@@ -128,6 +129,8 @@ counters! {
     rx_missed_errors;
     rx_checksum_errors;
     rx_no_memory;
+    /// Times that there was no memory for a slot, which is tried again.
+    rx_alloc_failed;
     /// What XDP programs have made of frames.
     rx_xdp_pass;
     rx_xdp_drop;
@@ -170,6 +173,13 @@ impl QueueStats {
             self.rx_frame_errors.add(counts.frame_errors.into());
             self.rx_length_errors.add(counts.length_errors.into());
             self.rx_missed_errors.add(counts.missed_errors.into());
+        }
+    }
+
+    pub(super) fn add_filled(&self, filled: Filled) {
+        self.rx_filled.add(filled.slots.into());
+        if filled.failed {
+            self.rx_alloc_failed.inc();
         }
     }
 
@@ -236,6 +246,7 @@ const PRIVATE_STATS: &[PrivateStat] = &[
     rx("missed_errors", |q| q.rx_missed_errors.get()),
     rx("over_errors", |q| q.rx_over_errors.get()),
     rx("no_memory", |q| q.rx_no_memory.get()),
+    rx("alloc_failed", |q| q.rx_alloc_failed.get()),
     rx("xdp_pass", |q| q.rx_xdp_pass.get()),
     rx("xdp_drop", |q| q.rx_xdp_drop.get()),
     rx("xdp_aborted", |q| q.rx_xdp_aborted.get()),
@@ -381,7 +392,7 @@ impl NetQueueStats for Ravb {
         if let Some(q) = dev.data().get_ref().queue_stats(queue) {
             stats.packets = q.rx_packets.get();
             stats.bytes = q.rx_bytes.get();
-            stats.alloc_fail = q.rx_no_memory.get();
+            stats.alloc_fail = q.rx_no_memory.get() + q.rx_alloc_failed.get();
             stats.csum_bad = q.rx_checksum_errors.get();
         }
     }
