@@ -706,6 +706,7 @@ SUITES = {
     **{f"rs-oracle-{c}": with_module(oracle(c, tests=RS_TRAFFIC, vm={"DRIVER": "rs"})) for c in CHIPS},
     **{f"rs-recovery-{c}": with_module(oracle(c, tests=RS_RECOVERY, vm={"DRIVER": "rs"})) for c in CHIPS},
     "rs-soak-gbeth": with_module(oracle("gbeth", tests=("soak",), vm={"DRIVER": "rs"})),
+    **{f"rs-xdp-{c}": with_module(oracle(c, tests=("xdp",), vm={"DRIVER": "rs"})) for c in ("gbeth", "gen3")},
     # Each packet through the bounce buffers of a machine whose devices do not reach all memory.
     "rs-swiotlb-gbeth": with_module(oracle("gbeth", tests=TOUCHING_DATA,
                                            vm={"DRIVER": "rs", "APPEND": "swiotlb=65536,force"})),
