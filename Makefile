@@ -38,7 +38,7 @@ vm: board
 shell: board
 	@$(TB) python3 scripts/vm.py shell
 
-## make bench CASE=livelock|coalesce|throughput|insns|inject|waits|model   figures: table, JSON, plot in build/bench/
+## make bench CASE=livelock|coalesce|throughput|insns|rx|inject|waits|model   figures: table, JSON, plot in build/bench/
 bench: board
 	@$(TB) python3 scripts/bench.py $(CASE)
 

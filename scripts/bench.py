@@ -5,6 +5,7 @@
 Writes build/bench/CASE.json (a list of rows), .txt (the table) and .svg (the plot). Every run is
 deterministic; SEEDS='1 2 3' are the samples (layout of the kernel's memory, the model's delays).
 CASE=throughput is TCP and UDP in both directions on one CPU, CASE=insns the instructions for a packet of 64 bytes.
+CASE=rx is what a received packet costs, by where its buffer comes from, with prefetching or not, and with XDP programs.
 CASE=model measures the model itself, by the wall clock of this machine: leave it alone meanwhile.
 """
 
@@ -17,6 +18,7 @@ from statistics import median
 
 import bench_coalesce
 import bench_inject
+import bench_rx
 import bench_waits
 from bench_common import Condition, run
 
@@ -252,6 +254,7 @@ CASES = {
     "throughput": (by_load("throughput", {"mbit": "Mbit/s"}), by_load_table, None),
     "insns": (by_load("insns", {"kernel": "instructions", "user": "instructions"}), by_load_table, None),
     "coalesce": (bench_coalesce.measure, bench_coalesce.table, None),
+    "rx": (bench_rx.measure, bench_rx.table, None),
     "waits": (bench_waits.measure, bench_waits.table, None),
     "inject": (bench_inject.measure, bench_inject.table, None),
 }

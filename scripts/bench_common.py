@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """What the cases of bench.py have in common."""
 
+import os
+import subprocess
 from dataclasses import dataclass
+from pathlib import Path
 
 from ravbvm import Options, Vm, VmError
 from ravbvm.vm import Result, explain
@@ -23,3 +26,18 @@ def run(options: Options) -> Result:
     if result.status:
         raise VmError(explain(result))
     return result
+
+
+def build(**choices: str) -> Path:
+    """Builds the driver as it is not by default, see ../Kbuild; returns the module."""
+    done = subprocess.run(
+        [str(Path(__file__).resolve().parent / "module.sh")],
+        env={**os.environ, **choices},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise VmError(f"the module with {choices} cannot be built:\n{done.stdout}")
+    return Path(done.stdout.splitlines()[-1])

@@ -1,19 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
 """What waiting costs where each word of a frame has to: three ways to wait, on one path (inject/ready.rs)."""
 
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 from statistics import median
 
-from bench_common import Condition, run
+from bench_common import Condition, build, run
 
 from ravbvm import Options, VmError
 from ravbvm.vm import explain
 
-TOP = Path(__file__).resolve().parents[1]
 MILLISECONDS = 100
 # The gain that the thread in netdev reports for the same change on the real hardware.
 WANTED = 1.65
@@ -36,18 +33,7 @@ CONDITIONS = (
 
 def _module(policy: str) -> Path:
     """Builds the driver that waits in this way."""
-    wait = "" if policy == "status" else policy
-    done = subprocess.run(
-        [str(TOP / "scripts/module.sh")],
-        env={**os.environ, "INJECT_WAIT": wait},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise VmError(f"inject: the module for {policy} cannot be built:\n{done.stdout}")
-    return Path(done.stdout.splitlines()[-1])
+    return build(INJECT_WAIT="" if policy == "status" else policy)
 
 
 def _measure(module: Path, condition: Condition, seed: int) -> dict[str, float]:

@@ -83,4 +83,5 @@ def main() -> None:
                           **{k: (top[k] - base[k]) / (many - few) for k in counters}}), flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()
