@@ -117,6 +117,36 @@ impl<'b, D: Direction> Mapping<'b, D> {
     }
 }
 
+impl<'b, D: Direction> Mapping<'b, D> {
+    /// Gives up the mapping, for somebody who keeps it in other words.
+    #[inline]
+    pub(super) fn into_raw(self) -> (DmaAddress, u32) {
+        let this = ManuallyDrop::new(self);
+
+        (this.address, this.len)
+    }
+
+    /// Takes over what [`into_raw`](Self::into_raw) has given.
+    ///
+    /// # Safety
+    ///
+    /// It must come from there, for the same device and direction, and be used once.
+    #[inline]
+    pub(super) unsafe fn from_raw(
+        dev: &'b device::Device<Bound>,
+        address: DmaAddress,
+        len: u32,
+    ) -> Self {
+        // INVARIANT: By the safety requirements.
+        Self {
+            dev,
+            address,
+            len,
+            _direction: PhantomData,
+        }
+    }
+}
+
 impl Mapping<'_, FromDevice> {
     /// Ends the mapping, with `len` bytes (but no more than are mapped) made readable for the CPU.
     /// The caches are not asked about the rest.

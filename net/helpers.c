@@ -662,7 +662,7 @@ void rnet_page_pool_sync_for_cpu(const void *data, dma_addr_t addr,
 	dma_sync_single_for_cpu(pool->p.dev, addr, len, pool->p.dma_dir);
 }
 
-/* The device may write @len bytes at the bus address @addr again. */
+/* The CPU may have written @len bytes at the bus address @addr. */
 void rnet_page_pool_sync_for_device(const void *data, dma_addr_t addr,
 				    unsigned int len)
 {

@@ -313,7 +313,7 @@ unsafe impl Memory for Pooled {
 }
 
 impl Pooled {
-    /// Gives the memory to the device again, which will write at most `len` bytes.
+    /// Gives the memory to the device again. The CPU may have written to `len` bytes.
     #[inline]
     pub(super) fn into_device(self, len: u32) -> DeviceBuf<Pooled> {
         let len = len.min(self.size - self.start);

@@ -190,6 +190,8 @@ impl Drop for RxQueue {
 pub struct Buff<'a> {
     xdp: bindings::xdp_buff,
     memory: ManuallyDrop<Pooled>,
+    /// How many bytes of the memory were received.
+    received: u32,
     pool: &'a PagePool,
     _queue: PhantomData<(&'a RxQueue, RxContext<'a>)>,
 }
@@ -232,6 +234,7 @@ impl<'a> Buff<'a> {
         // it belongs to the NAPI instance of this poll.
         Ok(Self {
             xdp,
+            received: buffer.len(),
             memory: ManuallyDrop::new(buffer.into_memory()),
             pool,
             _queue: PhantomData,
@@ -333,21 +336,27 @@ impl<'a> Buff<'a> {
         }
     }
 
-    /// Gives the buffer to the device again, which will write at most `len` bytes: the fastest way
-    /// to drop a frame. Returns none if the frame has more than one; it has gone back to the pool
-    /// then.
+    /// Gives the buffer to the device again: the fastest way to drop a frame. Returns none if the
+    /// frame has more than one; it has gone back to the pool then.
+    ///
+    /// Caches are looked after as far as the program can have written: what was received, and what
+    /// it has added at the end. Nothing else that the device will write to can be dirty.
     #[inline]
-    pub fn into_device(self, len: u32) -> Option<DeviceBuf<Pooled>> {
+    pub fn into_device(self) -> Option<DeviceBuf<Pooled>> {
         // SAFETY: By the type invariant.
         if unsafe { bindings::rnet_xdp_has_frags(&self.xdp) } {
             return None;
         }
         let this = ManuallyDrop::new(self);
+        let begin = this.xdp.data_hard_start as usize + this.memory.start() as usize;
+        let end = (this.xdp.data_end as usize).saturating_sub(begin);
+        // CAST: Within the buffer, whose size is a `u32`.
+        let written = this.received.max(end as u32);
         // SAFETY: A program changes what is visible of the buffer, not which it is. `this` is not
         // dropped, so that there is one owner.
         let memory = unsafe { core::ptr::read(&*this.memory) };
 
-        Some(memory.into_device(len))
+        Some(memory.into_device(written))
     }
 }
 
@@ -424,29 +433,31 @@ impl Frame {
         if self.has_frags() || skip >= len {
             return Err(self);
         }
-        let (address, mapping) = if self.pooled {
+        let (address, mapped) = if self.pooled {
             // SAFETY: By the type invariant; `skip` is within the frame.
             let address = unsafe { bindings::rnet_xdp_frame_sync(self.raw.as_ptr(), skip) };
 
-            (address, None)
+            (address, 0)
         } else {
             let rest = self.linear().get(skip as usize..).unwrap_or_default();
 
             // SAFETY: The memory belongs to the frame, which lives and is not changed as long as
-            // the mapping: `TxFrame` owns both and drops the mapping first.
+            // the mapping: `TxFrame` owns both and ends the mapping first.
             let mapping =
                 unsafe { Mapping::<ToDevice>::new(dev, NonNull::from(rest).cast(), len - skip) };
 
             match mapping {
-                Ok(mapping) => (mapping.address(), Some(mapping)),
+                Ok(mapping) => mapping.into_raw(),
                 Err(_) => return Err(self),
             }
         };
 
+        // INVARIANT: The frame is ours; it is mapped as just said.
         Ok(TxFrame {
-            mapping,
-            frame: self,
+            dev,
+            frame: ManuallyDrop::new(self).raw,
             address,
+            mapped,
             skip,
         })
     }
@@ -463,13 +474,23 @@ impl Drop for Frame {
 ///
 /// When it is dropped it is unmapped and given back. The device must have stopped using it; not in
 /// hardirq context, nor with interrupts off.
+///
+/// (No larger than an skb's place in the ring, which would have to grow otherwise.)
+///
+/// # Invariants
+///
+/// `frame` is valid and ours. If `mapped` is not 0 so many bytes are mapped for `dev` to read, at
+/// `address`.
 pub struct TxFrame<'b> {
-    // Dropped first.
-    mapping: Option<Mapping<'b, ToDevice>>,
-    frame: Frame,
+    dev: &'b device::Device<Bound>,
+    frame: NonNull<bindings::xdp_frame>,
     address: DmaAddress,
+    mapped: u32,
     skip: u32,
 }
+
+// SAFETY: Frames are handed from one CPU to another.
+unsafe impl Send for TxFrame<'_> {}
 
 impl TxFrame<'_> {
     /// Returns the bus address of what was not skipped.
@@ -481,30 +502,37 @@ impl TxFrame<'_> {
     /// Returns the number of bytes there.
     #[inline]
     pub fn mapped_len(&self) -> u32 {
-        self.len() - self.skip
+        self.len().wrapping_sub(self.skip)
     }
 
     /// Returns the length of the frame, with what was skipped.
     #[inline]
     pub fn len(&self) -> u32 {
-        self.frame.len()
+        // SAFETY: By the type invariant.
+        unsafe { self.frame.as_ref().len }
     }
 
     /// Returns whether the frame is empty, which it is not.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.frame.is_empty()
+        self.len() == 0
     }
 
     /// Ends the life of a frame that was sent. Returns its length.
     #[inline]
     pub fn complete(self, _cx: &RxContext<'_>) -> u32 {
-        let len = self.len();
-        let Self { mapping, frame, .. } = self;
+        self.len()
+    }
+}
 
-        drop(mapping);
-        drop(frame);
-        len
+impl Drop for TxFrame<'_> {
+    fn drop(&mut self) {
+        if self.mapped != 0 {
+            // SAFETY: By the type invariant; this is the only time.
+            drop(unsafe { Mapping::<ToDevice>::from_raw(self.dev, self.address, self.mapped) });
+        }
+        // SAFETY: By the type invariant.
+        unsafe { bindings::xdp_return_frame(self.frame.as_ptr()) };
     }
 }
 

@@ -70,9 +70,6 @@ pub(super) fn poll<'b>(dev: &Device<'b, Ravb>, mut poll: Poll<'_, 'b, Ravb>) -> 
         starving = rx.is_starving();
         if let Some(stats) = data.queue_stats(queue) {
             stats.add_rx(&counts);
-            if rx.has_program() {
-                stats.add_xdp(&counts.xdp);
-            }
             stats.add_filled(filled);
         }
     }

@@ -298,12 +298,6 @@ impl<'b> RxRing<'b> {
         })
     }
 
-    /// Returns whether there is an XDP program.
-    #[inline]
-    pub(super) fn has_program(&self) -> bool {
-        matches!(self, Self::NormalXdp(_) | Self::ExtendedXdp(_))
-    }
-
     /// Replaces the XDP program, if there is one. No poll is running.
     pub(super) fn replace_program(&mut self, program: &Program) {
         match self {
@@ -656,9 +650,7 @@ impl<'b, const WORDS: usize, S: Source<'b>, H: Hook<'b, S>> Ring<'b, WORDS, S, H
         } else {
             None
         };
-        let outcome = self
-            .hook
-            .show(dev, &self.source, first, parts, cx, &mut counts.xdp);
+        let outcome = self.hook.show(dev, &self.source, first, parts, cx);
 
         self.parts.clear();
         if head.multicast() {

@@ -71,7 +71,6 @@ pub(super) struct RxCounts {
     pub(super) missed_errors: u32,
     pub(super) checksum_errors: u32,
     pub(super) no_memory: u32,
-    pub(super) xdp: XdpCounts,
 }
 
 impl RxCounts {

@@ -28,6 +28,10 @@ use kernel::{
     num::Bounded,
     prelude::*,
     sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
         Arc,
         SpinLock, //
     }, //
@@ -90,6 +94,8 @@ pub(crate) struct TxRing<'b> {
     /// Descriptors in a slot.
     per_slot: usize,
     len: u32,
+    /// How many frames of XDP were taken back, modulo 2^32.
+    frames_ended: Atomic<u32>,
     /// Whether packets are in flight.
     in_flight: spsc::Watcher<Packet<'b>>,
     #[pin]
@@ -102,6 +108,8 @@ struct Starts {
 }
 
 /// What a slot has.
+///
+/// (As large as the first of them, so that the stack's packets pay nothing for the others.)
 pub(super) enum Packet<'b> {
     /// A packet of the stack.
     Skb(TxSkb<'b>),
@@ -109,10 +117,15 @@ pub(super) enum Packet<'b> {
     Frame(TxFrame<'b>),
 }
 
+const _: () = assert!(size_of::<Packet<'_>>() == size_of::<TxSkb<'_>>());
+
 /// Who may take back frames of XDP: polls that may receive, and nobody else.
 pub(super) trait End<'b> {
     /// Whether frames are taken back.
     const FRAMES: bool;
+
+    /// Whether there may be frames, which then end the taking back.
+    const STOPS: bool;
 
     /// Ends the life of a packet that was sent. Returns its length.
     fn end(&self, packet: Packet<'b>) -> u32;
@@ -123,6 +136,7 @@ pub(super) struct InPoll<'a>(pub(super) RxContext<'a>);
 
 impl<'b> End<'b> for InPoll<'_> {
     const FRAMES: bool = true;
+    const STOPS: bool = false;
 
     #[inline(always)]
     fn end(&self, packet: Packet<'b>) -> u32 {
@@ -138,6 +152,7 @@ pub(super) struct InNetpoll<'a>(pub(super) Context<'a>);
 
 impl<'b> End<'b> for InNetpoll<'_> {
     const FRAMES: bool = false;
+    const STOPS: bool = true;
 
     fn end(&self, packet: Packet<'b>) -> u32 {
         match packet {
@@ -147,11 +162,13 @@ impl<'b> End<'b> for InNetpoll<'_> {
     }
 }
 
-/// Taking back in `start_xmit`, which may be called by netpoll.
+/// Taking back in `start_xmit`, which may be called by netpoll: while there are no frames, and by the
+/// xmit lock there can be no new ones.
 struct InXmit;
 
 impl<'b> End<'b> for InXmit {
     const FRAMES: bool = false;
+    const STOPS: bool = false;
 
     #[inline(always)]
     fn end(&self, packet: Packet<'b>) -> u32 {
@@ -217,6 +234,7 @@ pub(super) fn ring<'b>(
             starts,
             per_slot,
             len,
+            frames_ended: Atomic::new(0),
             in_flight,
             reclaimer <- new_spinlock!(reclaimer),
         }),
@@ -234,6 +252,7 @@ pub(super) fn ring<'b>(
             excess,
             doorbell: doorbell(info, 1 << queue),
             held: false,
+            frames: 0,
             stamps: info.has_clock() && queue == NC,
             max_len: info.tx_max_frame - ETH_FCS_LEN,
         },
@@ -275,7 +294,7 @@ impl<'b> TxRing<'b> {
     }
 
     /// Takes the oldest packet out of the ring, if it was sent.
-    #[inline]
+    #[inline(always)]
     fn pop(&self, reclaimer: &mut Reclaimer<'b>) -> Option<Packet<'b>> {
         let slot = reclaimer.next.index();
 
@@ -307,11 +326,11 @@ impl<'b> TxRing<'b> {
         };
         let mut counts = TxCounts::default();
 
-        while E::FRAMES || !matches!(reclaimer.packets.peek(), Some(Packet::Frame(_))) {
+        while !E::STOPS || !matches!(reclaimer.packets.peek(), Some(Packet::Frame(_))) {
             let Some(packet) = self.pop(&mut reclaimer) else {
                 break;
             };
-            let is_frame = matches!(packet, Packet::Frame(_));
+            let is_frame = E::FRAMES && matches!(packet, Packet::Frame(_));
             let bytes = u64::from(end.end(packet));
 
             counts.bytes += bytes;
@@ -323,6 +342,10 @@ impl<'b> TxRing<'b> {
         }
         if counts.packets == 0 {
             return 0;
+        }
+        if E::FRAMES && counts.frames != 0 {
+            // CAST: What fits into a ring.
+            self.frames_ended.fetch_add(counts.frames as u32, Relaxed);
         }
         if let Some(stats) = dev.data().get_ref().queue_stats(queue.index() as usize) {
             stats.add_tx(&counts);
@@ -355,19 +378,26 @@ impl<'b> TxRing<'b> {
     pub(super) fn purge(&self, counts: &mut TxCounts) {
         let mut reclaimer = self.reclaimer.lock();
 
+        let mut frames = 0;
+
         while let Some(packet) = self.pop(&mut reclaimer) {
             let bytes = match packet {
                 Packet::Skb(skb) => skb.consume(),
-                Packet::Frame(frame) => frame.len(),
+                Packet::Frame(frame) => {
+                    frames += 1;
+                    frame.len()
+                }
             };
 
             counts.bytes += u64::from(bytes);
             counts.packets += 1;
         }
         while let Some(packet) = reclaimer.packets.pop() {
+            frames += u32::from(matches!(packet, Packet::Frame(_)));
             drop(packet);
             counts.lost += 1;
         }
+        self.frames_ended.fetch_add(frames, Relaxed);
         // Cannot fail for slots that exist.
         let _ = self.clear();
         reclaimer.next = Cursor::first(self.len);
@@ -416,6 +446,8 @@ pub(super) struct Sender<'b> {
     doorbell: TCCR,
     /// Whether packets were published without ringing the doorbell, because more were announced.
     held: bool,
+    /// How many frames of XDP were put in, modulo 2^32.
+    frames: u32,
     /// Whether packets can have hardware time stamps.
     stamps: bool,
     max_len: u32,
@@ -566,7 +598,10 @@ pub(super) fn start_xmit<'b>(
     }
 
     if sender.free() == 0 {
-        sender.ring.reclaim(dev, &queue, false, InXmit);
+        // Frames of XDP are the poll's to take back.
+        if sender.frames == sender.ring.frames_ended.load(Relaxed) {
+            sender.ring.reclaim(dev, &queue, false, InXmit);
+        }
     }
 
     // BQL has to know of the packet before it can be reported as sent, hence before it is
@@ -621,6 +656,7 @@ impl<'b> Sender<'b> {
             // There was room above, and nobody else puts anything in.
             return Ok(());
         }
+        self.frames = self.frames.wrapping_add(1);
         // The slot exists, see `start_xmit`.
         let _ = self.publish(start, Piece { address, size }, TxHead::zeroed());
         self.held = true;

@@ -92,7 +92,6 @@ pub(super) trait Hook<'b, S: Source<'b>>: Send + Sized {
         first: CpuBuf<S::Memory>,
         rest: impl Iterator<Item = CpuBuf<S::Memory>>,
         cx: &RxContext<'_>,
-        counts: &mut XdpCounts,
     ) -> Outcome<S::Memory>;
 
     /// Ends a poll.
@@ -128,7 +127,6 @@ impl<'b, S: Source<'b>> Hook<'b, S> for NoProgram {
         _first: CpuBuf<S::Memory>,
         _rest: impl Iterator<Item = CpuBuf<S::Memory>>,
         _cx: &RxContext<'_>,
-        _counts: &mut XdpCounts,
     ) -> Outcome<S::Memory> {
         Outcome::Failed
     }
@@ -142,12 +140,12 @@ pub(super) struct Loaded {
     has_frags: bool,
     rx_queue: RxQueue,
     queue: usize,
-    /// How many bytes a slot has.
-    slot: u32,
     /// Whether the DMAC must be told of frames to be sent, and others of frames that were
     /// redirected.
     sent: bool,
     redirected: bool,
+    /// Of this poll.
+    counts: XdpCounts,
 }
 
 impl Loaded {
@@ -181,9 +179,9 @@ impl<'b> Hook<'b, PagePool> for Loaded {
                 has_frags: program.has_frags(),
                 rx_queue,
                 queue,
-                slot: layout.len,
                 sent: false,
                 redirected: false,
+                counts: XdpCounts::default(),
             },
         ))
     }
@@ -200,8 +198,8 @@ impl<'b> Hook<'b, PagePool> for Loaded {
         first: CpuBuf<Pooled>,
         rest: impl Iterator<Item = CpuBuf<Pooled>>,
         cx: &RxContext<'_>,
-        counts: &mut XdpCounts,
     ) -> Outcome<Pooled> {
+        let counts = &mut self.counts;
         let Ok(mut frame) = Buff::new(&self.rx_queue, source, first, cx) else {
             return Outcome::Failed;
         };
@@ -226,11 +224,11 @@ impl<'b> Hook<'b, PagePool> for Loaded {
             }
             Action::Drop => {
                 counts.drop += 1;
-                Outcome::Dropped(frame.into_device(self.slot))
+                Outcome::Dropped(frame.into_device())
             }
             Action::Aborted => {
                 counts.aborted += 1;
-                Outcome::Dropped(frame.into_device(self.slot))
+                Outcome::Dropped(frame.into_device())
             }
             Action::Tx => {
                 let sent = match frame.into_frame() {
@@ -262,6 +260,9 @@ impl<'b> Hook<'b, PagePool> for Loaded {
     }
 
     fn finish(&mut self, dev: &Device<'b, Ravb>, cx: &RxContext<'_>) {
+        if let Some(stats) = dev.data().get_ref().queue_stats(self.queue) {
+            stats.add_xdp(&core::mem::take(&mut self.counts));
+        }
         if core::mem::take(&mut self.redirected) {
             cx.xdp_flush();
         }
