@@ -241,15 +241,14 @@ class Child:
         self._step = step
 
     def __enter__(self):
-        self._count = mmap.mmap(-1, 8)
+        # Not by struct, which writes zeros first.
+        self._count = ctypes.c_uint64.from_buffer(mmap.mmap(-1, 8))
         self._pid = os.fork()
         if self._pid == 0:
-            n = 0
             try:
                 while True:
                     self._step()
-                    n += 1
-                    struct.pack_into("Q", self._count, 0, n)
+                    self._count.value += 1
             finally:
                 os._exit(1)
         return self
@@ -262,7 +261,7 @@ class Child:
 
     @property
     def count(self) -> int:
-        return struct.unpack("Q", self._count)[0]
+        return self._count.value
 
 
 class Spinner(Child):
