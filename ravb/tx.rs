@@ -162,8 +162,8 @@ impl<'b> End<'b> for InNetpoll<'_> {
     }
 }
 
-/// Taking back in `start_xmit`, which may be called by netpoll: while there are no frames, and by the
-/// xmit lock there can be no new ones.
+/// Taking back in `start_xmit`, which may be called by netpoll: while there are no frames, and by
+/// the xmit lock there can be no new ones.
 struct InXmit;
 
 impl<'b> End<'b> for InXmit {
