@@ -12,7 +12,7 @@ from ravbvm import Options
 
 TOP = Path(__file__).resolve().parents[1]
 GUEST = Path(__file__).resolve().parent / "bench"
-FILES = [GUEST / "rx.py", GUEST / "insns.py", GUEST / "quiet.py", TOP / "tests/lib/py/bpf.py"]
+FILES = [GUEST / "rx.py", GUEST / "pmu.py", GUEST / "quiet.py", TOP / "tests/lib/py/bpf.py"]
 
 # What scripts/module.sh builds it by.
 POLICIES = {

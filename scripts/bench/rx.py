@@ -14,7 +14,7 @@ import sys
 import time
 from pathlib import Path
 
-from insns import EXCLUDE_USER, Instructions
+from pmu import EXCLUDE_USER, Instructions
 from quiet import settle
 
 NETIF, REMOTE, LOCAL = (os.environ[name] for name in ("NETIF", "REMOTE_V4", "LOCAL_V4"))
