@@ -411,9 +411,12 @@ def latency(cfg) -> None:
 
 @ksft_disruptive
 def toggled(cfg) -> None:
-    """Values change every few milliseconds under traffic, with down and up between: it goes on and on."""
+    """Values change every few milliseconds under traffic, with down and up between: it goes on and on.
+
+    For 5 seconds, or 30 with RAVB_LONG=1 in the environment.
+    """
     _need_rs(cfg)
-    seconds = float(os.environ.get("TOGGLE_SECONDS", "30"))
+    seconds = 30 if cfg.env.get("RAVB_LONG") == "1" else 5
     _restore_later(cfg)
     defer(until, cfg.link_up, 15, "link")
     defer(cfg.set_link, True)
