@@ -113,7 +113,9 @@ def _unload(cfg, devices: list) -> None:
 
 
 def _load(cfg, others: list) -> None:
-    path = next((p for p in JOB.glob("*.ko") if p.stem.replace("-", "_").endswith(cfg.module)), None)
+    # Its file may have any name.
+    path = next((p for p in JOB.glob("*.ko")
+                 if cmd(f"modinfo -F name {p}").stdout.strip().replace("-", "_") == cfg.module), None)
     cmd(f"insmod {path}" if path else f"modprobe {cfg.module}")
     # Another port may have come first, and got the name.
     if any((device / "net" / cfg.ifname).exists() for device in others):
