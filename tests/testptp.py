@@ -86,6 +86,7 @@ def extended(cfg, base) -> None:
 
 def frequency(cfg) -> None:
     """-f: accepted within what -c says, refused beyond."""
+    cfg.require_stamps()
     defer(_testptp, cfg, "-f 0")
     for ppb in (1_000_000, -1_000_000, 0):
         ksft_in("frequency adjustment okay", _testptp(cfg, f"-f {ppb}"), f"{ppb} ppb")
