@@ -40,7 +40,8 @@ use super::{
         DeviceBuf,
         Layout,
         Memory,
-        Source, //
+        Slots, //
+        Source,
     }, //
 };
 
@@ -71,7 +72,7 @@ impl<'b> Source<'b> for PageFrags<'b> {
         _queue: u32,
         count: u32,
         layout: Layout,
-    ) -> Result<(Self, KVVec<Option<DeviceBuf<Mapped<'b>>>>)> {
+    ) -> Result<(Self, Slots<Mapped<'b>>)> {
         layout.check()?;
         let mut source = Self {
             cache: pin_init::zeroed(),
@@ -137,10 +138,11 @@ impl<'b> Allocate<Mapped<'b>> for Allocator<'_, 'b> {
             size,
             start,
         };
+        // SAFETY: Within the fragment.
+        let part = unsafe { data.add(start as usize) };
         // SAFETY: The part is within the fragment, which is kernel memory and lives as long as the
         // mapping, by which it is owned. Nobody looks at it meanwhile.
-        let mapping =
-            unsafe { Mapping::<FromDevice>::new(self.source.dev, data.add(start as usize), len) }?;
+        let mapping = unsafe { Mapping::<FromDevice>::new(self.source.dev, part, len) }?;
 
         // INVARIANT: Just mapped.
         memory.mapping = Some(mapping);

@@ -36,7 +36,8 @@ use super::{
         DeviceBuf,
         Layout,
         Memory,
-        Source, //
+        Slots, //
+        Source,
     }, //
 };
 
@@ -99,7 +100,7 @@ impl PagePool {
         queue: u32,
         count: u32,
         layout: Layout,
-    ) -> Result<(Self, KVVec<Option<DeviceBuf<Pooled>>>)> {
+    ) -> Result<(Self, Slots<Pooled>)> {
         let both = bindings::dma_data_direction::DMA_BIDIRECTIONAL;
 
         Self::filled(dev, queue, count, layout, both)
@@ -111,7 +112,7 @@ impl PagePool {
         count: u32,
         layout: Layout,
         direction: bindings::dma_data_direction,
-    ) -> Result<(Self, KVVec<Option<DeviceBuf<Pooled>>>)> {
+    ) -> Result<(Self, Slots<Pooled>)> {
         layout.check()?;
         let mut pool = Self::new(dev, queue, count, direction)?;
         let mut buffers = KVVec::with_capacity(count as usize, GFP_KERNEL)?;
@@ -142,7 +143,7 @@ impl<'b> Source<'b> for PagePool {
         queue: u32,
         count: u32,
         layout: Layout,
-    ) -> Result<(Self, KVVec<Option<DeviceBuf<Pooled>>>)> {
+    ) -> Result<(Self, Slots<Pooled>)> {
         let direction = bindings::dma_data_direction::DMA_FROM_DEVICE;
 
         Self::filled(dev, queue, count, layout, direction)

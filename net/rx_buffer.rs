@@ -81,6 +81,9 @@ pub(super) mod private {
     pub trait Sealed {}
 }
 
+/// The buffers of a ring, of which a slot may have none.
+pub type Slots<M> = KVVec<Option<DeviceBuf<M>>>;
+
 /// Where buffers come from: the memory of one RX ring.
 pub trait Source<'b>: private::Sealed + Send + Sized {
     /// What they are made of.
@@ -99,7 +102,7 @@ pub trait Source<'b>: private::Sealed + Send + Sized {
         queue: u32,
         count: u32,
         layout: Layout,
-    ) -> Result<(Self, KVVec<Option<DeviceBuf<Self::Memory>>>)>;
+    ) -> Result<(Self, Slots<Self::Memory>)>;
 
     /// Makes the source that of a NAPI instance, once. Process context.
     fn adopt<T: Operations>(&mut self, guard: &NapiGuard<'_, 'b, T>);

@@ -41,7 +41,8 @@ use crate::net::{
         DeviceBuf,
         Layout,
         Memory,
-        Source, //
+        Slots, //
+        Source,
     },
     xdp::{
         Action,
@@ -79,7 +80,7 @@ pub(super) trait Hook<'b, S: Source<'b>>: Send + Sized {
         len: u32,
         layout: Layout,
         program: Option<&Program>,
-    ) -> Result<(S, KVVec<Option<DeviceBuf<S::Memory>>>, Self)>;
+    ) -> Result<(S, Slots<S::Memory>, Self)>;
 
     /// Returns whether frames may be in several buffers.
     fn takes_parts(&self) -> bool;
@@ -110,7 +111,7 @@ impl<'b, S: Source<'b>> Hook<'b, S> for NoProgram {
         len: u32,
         layout: Layout,
         _program: Option<&Program>,
-    ) -> Result<(S, KVVec<Option<DeviceBuf<S::Memory>>>, Self)> {
+    ) -> Result<(S, Slots<S::Memory>, Self)> {
         let (source, buffers) = S::with_buffers(dev, u32::try_from(queue)?, len, layout)?;
 
         Ok((source, buffers, Self))
@@ -165,7 +166,7 @@ impl<'b> Hook<'b, PagePool> for Loaded {
         len: u32,
         layout: Layout,
         program: Option<&Program>,
-    ) -> Result<(PagePool, KVVec<Option<DeviceBuf<Pooled>>>, Self)> {
+    ) -> Result<(PagePool, Slots<Pooled>, Self)> {
         let program = program.ok_or(EINVAL)?;
         let number = u32::try_from(queue)?;
         let (pool, buffers) = PagePool::with_two_way_buffers(dev, number, len, layout)?;
