@@ -40,8 +40,8 @@ use super::{
         DeviceBuf,
         Layout,
         Memory,
-        Slots, //
-        Source,
+        Slots,
+        Source, //
     }, //
 };
 
@@ -78,17 +78,14 @@ impl<'b> Source<'b> for PageFrags<'b> {
             cache: pin_init::zeroed(),
             dev: dev.parent(),
         };
-        let mut buffers = KVVec::with_capacity(count as usize, GFP_KERNEL)?;
-
-        for _ in 0..count {
-            let mut allocator = Allocator {
-                source: &mut source,
-                layout,
-                gfp: bindings::GFP_KERNEL,
-            };
-
-            buffers.push(Some(allocator.alloc()?), GFP_KERNEL)?;
+        // INVARIANT: Just checked.
+        let buffers = Allocator {
+            source: &mut source,
+            layout,
+            gfp: bindings::GFP_KERNEL,
         }
+        .fill(count)?;
+
         Ok((source, buffers))
     }
 
@@ -215,15 +212,6 @@ unsafe impl Memory for Mapped<'_> {
         unsafe {
             bindings::rnet_napi_build_frag_skb(self.data.as_ptr().cast(), self.size, start, len)
         }
-    }
-
-    #[inline]
-    unsafe fn add_to(&self, skb: *mut bindings::sk_buff, start: u32, len: u32) {
-        // SAFETY: Within the memory, by the safety requirements.
-        let data = unsafe { self.data.add(start as usize) };
-
-        // SAFETY: By the type invariant and the safety requirements.
-        unsafe { bindings::rnet_skb_add_rx_frag(skb, data.as_ptr().cast(), len, self.size) };
     }
 }
 

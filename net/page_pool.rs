@@ -36,8 +36,8 @@ use super::{
         DeviceBuf,
         Layout,
         Memory,
-        Slots, //
-        Source,
+        Slots,
+        Source, //
     }, //
 };
 
@@ -115,19 +115,15 @@ impl PagePool {
     ) -> Result<(Self, Slots<Pooled>)> {
         layout.check()?;
         let mut pool = Self::new(dev, queue, count, direction)?;
-        let mut buffers = KVVec::with_capacity(count as usize, GFP_KERNEL)?;
-
-        for _ in 0..count {
-            // INVARIANT: The pool is new, and all its buffers are here: nobody else allocates or
-            // recycles.
-            let mut allocator = Allocator {
-                pool: &mut pool,
-                layout,
-                gfp: bindings::GFP_KERNEL,
-            };
-
-            buffers.push(Some(allocator.alloc()?), GFP_KERNEL)?;
+        // INVARIANT: The layout was just checked. The pool is new, and all its buffers are here:
+        // nobody else allocates or recycles.
+        let buffers = Allocator {
+            pool: &mut pool,
+            layout,
+            gfp: bindings::GFP_KERNEL,
         }
+        .fill(count)?;
+
         Ok((pool, buffers))
     }
 }
@@ -301,15 +297,6 @@ unsafe impl Memory for Pooled {
     unsafe fn build_skb(&self, start: u32, len: u32) -> *mut bindings::sk_buff {
         // SAFETY: By the type invariant and the safety requirements.
         unsafe { bindings::rnet_napi_build_skb(self.data.as_ptr().cast(), self.size, start, len) }
-    }
-
-    #[inline]
-    unsafe fn add_to(&self, skb: *mut bindings::sk_buff, start: u32, len: u32) {
-        // SAFETY: Within the memory, by the safety requirements.
-        let data = unsafe { self.data.add(start as usize) };
-
-        // SAFETY: By the type invariant and the safety requirements.
-        unsafe { bindings::rnet_skb_add_rx_frag(skb, data.as_ptr().cast(), len, self.size) };
     }
 }
 

@@ -123,6 +123,16 @@ pub trait Source<'b>: private::Sealed + Send + Sized {
 pub trait Allocate<M: Memory> {
     /// Allocates a buffer for the device.
     fn alloc(&mut self) -> Result<DeviceBuf<M>>;
+
+    /// Allocates the buffers of a ring. Process context.
+    fn fill(&mut self, count: u32) -> Result<Slots<M>> {
+        let mut slots = KVVec::with_capacity(count as usize, GFP_KERNEL)?;
+
+        for _ in 0..count {
+            slots.push(Some(self.alloc()?), GFP_KERNEL)?;
+        }
+        Ok(slots)
+    }
 }
 
 /// The memory of a buffer, which goes back to where it came from when it is dropped. The device
@@ -170,7 +180,14 @@ pub unsafe trait Memory: private::Sealed + Send {
     ///
     /// The bytes must be within the memory, and the skb must be valid, have room, and be made of
     /// memory of the same source.
-    unsafe fn add_to(&self, skb: *mut bindings::sk_buff, start: u32, len: u32);
+    #[inline]
+    unsafe fn add_to(&self, skb: *mut bindings::sk_buff, start: u32, len: u32) {
+        // SAFETY: Within the memory, by the safety requirements.
+        let data = unsafe { self.data().add(start as usize) };
+
+        // SAFETY: By the safety requirements, of the trait as well.
+        unsafe { bindings::rnet_skb_add_rx_frag(skb, data.as_ptr().cast(), len, self.size()) };
+    }
 }
 
 /// A buffer that the CPU may read.

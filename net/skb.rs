@@ -158,22 +158,6 @@ impl Skb {
         unsafe { core::slice::from_raw_parts((*self.as_raw()).data, len) }
     }
 
-    /// Returns how far the linear part is from the next multiple of `align`, a power of two.
-    #[inline(always)]
-    pub fn misalignment(&self, align: usize) -> usize {
-        (self.linear().as_ptr() as usize).wrapping_neg() & align.wrapping_sub(1)
-    }
-
-    /// Returns how many bytes of the linear part are before the first address that is a multiple of
-    /// `align`, a power of two.
-    #[inline(always)]
-    pub fn to_aligned(&self, align: u32) -> u32 {
-        // SAFETY: By the type invariant. CAST: Only the low bits count.
-        let address = unsafe { (*self.as_raw()).data } as usize as u32;
-
-        address.wrapping_neg() & align.wrapping_sub(1)
-    }
-
     /// Copies bytes from anywhere in the packet.
     pub fn copy_bits(&self, offset: u32, to: &mut [u8]) -> Result {
         let offset = c_int::try_from(offset)?;

@@ -308,8 +308,8 @@ impl<'b> TxRing<'b> {
     }
 
     /// Takes back the slots of packets that were sent, unless somebody is doing that, up to the
-    /// first that `end` may not take back. With `wake`, a queue that was stopped because
-    /// the ring was full is woken if there is room again. Returns how many packets there were.
+    /// first that `end` may not take back. With `wake`, a queue that was stopped because the ring
+    /// was full is woken if there is room again. Returns how many packets there were.
     #[inline]
     pub(super) fn reclaim<E: End<'b>>(
         &self,
@@ -377,7 +377,6 @@ impl<'b> TxRing<'b> {
     /// first slot. The DMAC must be stopped, and nobody may be sending.
     pub(super) fn purge(&self, counts: &mut TxCounts) {
         let mut reclaimer = self.reclaimer.lock();
-
         let mut frames = 0;
 
         while let Some(packet) = self.pop(&mut reclaimer) {
@@ -491,12 +490,8 @@ impl<'b> Sender<'b> {
         if let Err(reason) = prepare(&mut skb, self.max_len, checksums) {
             return Err(Refused::Packet(skb, reason));
         }
-        let start = match &self.ring.starts {
-            None => None,
-            Some(starts) => match self.copy_start(starts, skb.linear(), skb.to_aligned(ALIGN)) {
-                Ok(piece) => Some(piece),
-                Err(_) => return Err(Refused::Packet(skb, DropReason::NotSpecified)),
-            },
+        let Ok(start) = self.copy_start(skb.linear()) else {
+            return Err(Refused::Packet(skb, DropReason::NotSpecified));
         };
         let skip = start.map_or(0, |piece| piece.size.get());
 
@@ -525,11 +520,15 @@ impl<'b> Sender<'b> {
     }
 
     /// Copies what is before the first aligned byte of a packet, or the first four bytes, because a
-    /// descriptor can't be without any.
+    /// descriptor can't be without any. Returns none on chips that need no alignment.
     #[inline]
-    fn copy_start(&self, starts: &Starts, packet: &[u8], to_aligned: u32) -> Result<Piece> {
+    fn copy_start(&self, packet: &[u8]) -> Result<Option<Piece>> {
+        let Some(starts) = &self.ring.starts else {
+            return Ok(None);
+        };
         let slot = self.next.index();
-        let len = match to_aligned {
+        // CAST: Only the low bits count.
+        let len = match (packet.as_ptr() as usize as u32).wrapping_neg() & (ALIGN - 1) {
             0 => ALIGN,
             len => len,
         };
@@ -537,11 +536,11 @@ impl<'b> Sender<'b> {
         let word = *packet.first_chunk::<4>().ok_or(EINVAL)?;
 
         io_write!(starts.view(), [try: slot], u32::from_ne_bytes(word));
-        Ok(Piece {
+        Ok(Some(Piece {
             // CAST: A ring has at most 1024 slots.
             address: starts.address + slot as u32 * ALIGN,
             size: Bounded::from_expr(len & 7),
-        })
+        }))
     }
 
     /// Publishes the descriptors of the slot `next`, and goes on to the next one.
@@ -632,16 +631,8 @@ impl<'b> Sender<'b> {
         if self.free() == 0 || !fits || !frame.pad_to(ETH_ZLEN) {
             return Err(frame);
         }
-        let start = match &self.ring.starts {
-            None => None,
-            Some(starts) => {
-                let to_aligned = misalignment(frame.linear());
-
-                match self.copy_start(starts, frame.linear(), to_aligned) {
-                    Ok(piece) => Some(piece),
-                    Err(_) => return Err(frame),
-                }
-            }
+        let Ok(start) = self.copy_start(frame.linear()) else {
+            return Err(frame);
         };
         let skip = start.map_or(0, |piece| piece.size.get());
         let frame = frame.into_tx(dev.parent(), skip)?;
@@ -664,19 +655,13 @@ impl<'b> Sender<'b> {
     }
 }
 
-/// Returns how many bytes are before the first that is aligned.
-fn misalignment(bytes: &[u8]) -> u32 {
-    // CAST: Only the low bits count.
-    (bytes.as_ptr() as usize as u32).wrapping_neg() & (ALIGN - 1)
-}
-
-/// Puts a frame of an XDP program into the ring of a queue; [`flush_frames`] has to follow. With
-/// `cx`, what was sent is taken back if there is no room otherwise.
+/// Puts a frame of an XDP program into the ring of a queue; [`flush_frames`] has to follow. What
+/// was sent is taken back if there is no room otherwise.
 pub(super) fn send_frame<'b>(
     dev: &Device<'b, Ravb>,
     queue: usize,
     frame: Frame,
-    cx: Option<&RxContext<'_>>,
+    cx: &RxContext<'_>,
 ) -> Result {
     let txq = dev.tx_queue(queue).ok_or(EINVAL)?;
     let mut state = txq.lock();
@@ -686,7 +671,7 @@ pub(super) fn send_frame<'b>(
     }
     let sender = state.sender.as_mut().ok_or(ENETDOWN)?;
 
-    if let Some(cx) = cx.filter(|_| sender.free() == 0) {
+    if sender.free() == 0 {
         sender.ring.reclaim(dev, &txq, true, InPoll(*cx));
     }
     sender.push_frame(dev, frame).map_err(|_| ENOSPC)?;

@@ -41,8 +41,8 @@ use crate::net::{
         DeviceBuf,
         Layout,
         Memory,
-        Slots, //
-        Source,
+        Slots,
+        Source, //
     },
     xdp::{
         Action,
@@ -233,7 +233,7 @@ impl<'b> Hook<'b, PagePool> for Loaded {
             }
             Action::Tx => {
                 let sent = match frame.into_frame() {
-                    Ok(frame) => tx::send_frame(dev, self.queue, frame, Some(cx)).is_ok(),
+                    Ok(frame) => tx::send_frame(dev, self.queue, frame, cx).is_ok(),
                     Err(frame) => {
                         frame.tx_failed(&self.program);
                         false
