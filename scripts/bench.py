@@ -20,7 +20,7 @@ import bench_coalesce
 import bench_inject
 import bench_rx
 import bench_waits
-from bench_common import Condition, run
+from bench_common import Condition, row, run
 
 from ravbvm import Options, VmError
 
@@ -61,16 +61,7 @@ def rows_of(samples: list[dict], condition: Condition, driver: str) -> list[dict
         for metric, (unit, values) in figures.items():
             for suffix, value in (("", median(values)), ("_min", min(values)), ("_max", max(values))):
                 rows.append(
-                    {
-                        "case": f"livelock-{condition.name}",
-                        "driver": driver,
-                        "chip": "gbeth",
-                        "cpus": 1,
-                        "policy": policy,
-                        "metric": metric + suffix,
-                        "value": round(value, 3),
-                        "unit": unit,
-                    }
+                    row(f"livelock-{condition.name}", driver, policy, metric + suffix, round(value, 3), unit)
                 )
     return rows
 
@@ -179,16 +170,7 @@ def model(drivers: list[str], seeds: list[int]) -> list[dict]:
         for line in result.text.splitlines():
             metric, policy, number, unit = line.split()
             rows.append(
-                {
-                    "case": "model",
-                    "driver": driver,
-                    "chip": options.chip,
-                    "cpus": options.cpus,
-                    "policy": policy,
-                    "metric": metric,
-                    "value": float(number),
-                    "unit": unit,
-                }
+                row("model", driver, policy, metric, float(number), unit, chip=options.chip, cpus=options.cpus)
             )
     return rows
 
@@ -221,16 +203,7 @@ def by_load(case: str, figures: dict[str, str]):
                     for figure in figures:
                         samples.setdefault((sample["load"], figure), []).append(sample[figure])
             rows += [
-                {
-                    "case": case,
-                    "driver": driver,
-                    "chip": "gbeth",
-                    "cpus": 1,
-                    "policy": "both",
-                    "metric": f"{load}_{figure}",
-                    "value": round(median(values), 1),
-                    "unit": figures[figure],
-                }
+                row(case, driver, "both", f"{load}_{figure}", round(median(values), 1), figures[figure])
                 for (load, figure), values in samples.items()
             ]
         return rows

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from statistics import median
 
-from bench_common import Condition, run
+from bench_common import Condition, row, run
 
 from ravbvm import Options, VmError
 
@@ -68,16 +68,14 @@ def measure(drivers: list[str], seeds: list[int]) -> list[dict]:
                     sample = json.loads(line)
                     samples.setdefault((sample["policy"], sample["load"]), []).append(sample)
             rows += [
-                {
-                    "case": f"coalesce-{condition.name}",
-                    "driver": driver,
-                    "chip": "gbeth",
-                    "cpus": 1,
-                    "policy": policy,
-                    "metric": f"{load}_{figure}",
-                    "value": round(median(sample[figure] for sample in some), 1),
-                    "unit": unit,
-                }
+                row(
+                    f"coalesce-{condition.name}",
+                    driver,
+                    policy,
+                    f"{load}_{figure}",
+                    round(median(sample[figure] for sample in some), 1),
+                    unit,
+                )
                 for (policy, load), some in samples.items()
                 for figure, unit in UNITS.items()
             ]

@@ -20,6 +20,22 @@ class Condition:
     twin: str
 
 
+def row(
+    case: str, driver: str, policy: str, metric: str, value: float, unit: str, chip: str = "gbeth", cpus: int = 1
+) -> dict:
+    """A figure, as it is written to build/bench/."""
+    return {
+        "case": case,
+        "driver": driver,
+        "chip": chip,
+        "cpus": cpus,
+        "policy": policy,
+        "metric": metric,
+        "value": value,
+        "unit": unit,
+    }
+
+
 def run(options: Options) -> Result:
     """One boot, which has to succeed."""
     result = Vm(options).run()

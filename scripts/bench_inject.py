@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from statistics import median
 
-from bench_common import Condition, build, run
+from bench_common import Condition, build, row, run
 
 from ravbvm import Options, VmError
 from ravbvm.vm import explain
@@ -74,18 +74,8 @@ def measure(_drivers: list[str], seeds: list[int]) -> list[dict]:
             print(f"bench: inject, {condition.title}, {POLICIES[policy]}", file=sys.stderr, flush=True)
             samples = [_measure(module, condition, seed) for seed in seeds]
             for metric, unit in UNITS.items():
-                rows.append(
-                    {
-                        "case": f"inject-{condition.name}",
-                        "driver": "rs",
-                        "chip": "inject",
-                        "cpus": 1,
-                        "policy": policy,
-                        "metric": metric,
-                        "value": round(median(sample[metric] for sample in samples), 3),
-                        "unit": unit,
-                    }
-                )
+                value = round(median(sample[metric] for sample in samples), 3)
+                rows.append(row(f"inject-{condition.name}", "rs", policy, metric, value, unit, chip="inject"))
             rates[policy] = median(sample["tcp_tx"] for sample in samples)
         gain = rates["status"] / rates["iopoll"]
         if condition.name == "slow" and gain < WANTED:

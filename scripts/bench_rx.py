@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from statistics import median
 
-from bench_common import build, run
+from bench_common import build, row, run
 
 from ravbvm import Options
 
@@ -53,16 +53,7 @@ def measure(drivers: list[str], seeds: list[int]) -> list[dict]:
                     for metric in UNITS:
                         samples.setdefault((sample["load"], metric), []).append(sample[metric])
             rows += [
-                {
-                    "case": case,
-                    "driver": driver,
-                    "chip": "gbeth",
-                    "cpus": 1,
-                    "policy": policy,
-                    "metric": f"{load}_{metric}",
-                    "value": round(median(values), 1),
-                    "unit": UNITS[metric],
-                }
+                row(case, driver, policy, f"{load}_{metric}", round(median(values), 1), UNITS[metric])
                 for (load, metric), values in samples.items()
             ]
     return rows

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
-from bench_common import run
+from bench_common import row, run
 
 from ravbvm import Options
 
@@ -108,18 +108,7 @@ def measure(drivers: list[str], seeds: list[int]) -> list[dict]:
                 values = {"time": (mean(t for t, _ in waits), "us"), "reads": (mean(n for _, n in waits), "")}
                 values |= {"time_max": (max(t for t, _ in waits), "us"), "waits": (len(waits), "")}
                 for metric, (value, unit) in values.items():
-                    rows.append(
-                        {
-                            "case": f"waits-{what}",
-                            "driver": driver,
-                            "chip": chip,
-                            "cpus": 1,
-                            "policy": "",
-                            "metric": metric,
-                            "value": round(value, 3),
-                            "unit": unit,
-                        }
-                    )
+                    rows.append(row(f"waits-{what}", driver, "", metric, round(value, 3), unit, chip=chip))
     return rows
 
 

@@ -490,40 +490,37 @@ def determinism(name: str, report: Report, _selection: list) -> None:
                       "what is compared does depend on the run"))
 
 
-def livelock(driver: str):
-    """What coalescing and threaded NAPI are for: a UDP flood on one CPU, off against on (bench.py CASE=livelock)."""
+def flood(run: str, files: tuple, needed: set, judge, limit: float = 600, **options):
+    """A UDP flood on one CPU with several policies (scripts/bench/): @judge says which checks their rates pass."""
     def suite(name: str, report: Report, _selection: list) -> None:
         said = []
-        status, tail = vm("BENCH_REPEAT=1 python3 /root/livelock.py", LOGS / f"{name}.log", 600, said.append,
-                          DRIVER=driver, CHIP="gbeth", ICOUNT=1, PEER="model",
-                          FILES="scripts/bench/livelock.py scripts/bench/quiet.py")
+        status, tail = vm(run, LOGS / f"{name}.log", limit, said.append, CHIP="gbeth", ICOUNT=1, PEER="model",
+                          FILES=" ".join(f"scripts/bench/{f}.py" for f in files), **options)
         rates = {s["policy"]: s["mbit"] for s in map(json.loads, said)} if not status else {}
-        if {"off", "both"} - rates.keys():
+        if needed - rates.keys():
             report.add(Result(name, "guest", FAIL, f"status {status}", tail))
             return
         figures = ", ".join(f"{policy} {rate:.1f}" for policy, rate in rates.items()) + " Mbit/s"
-        for what, good in (("livelock with all off", rates["off"] < 50), ("line rate by default", rates["both"] > 900),
-                           ("100 times as much", rates["both"] >= 100 * rates["off"])):
+        for what, good in judge(rates).items():
             report.add(Result(name, what, PASS if good else FAIL, figures))
     return suite
+
+
+def livelock(driver: str):
+    """What coalescing and threaded NAPI are for: off against on (bench.py CASE=livelock)."""
+    return flood("BENCH_REPEAT=1 python3 /root/livelock.py", ("livelock", "quiet"), {"off", "both"},
+                 lambda rates: {"livelock with all off": rates["off"] < 50,
+                                "line rate by default": rates["both"] > 900,
+                                "100 times as much": rates["both"] >= 100 * rates["off"]}, DRIVER=driver)
 
 
 def paced(kernel: str):
-    """What rx-usecs alone does for a UDP flood on one CPU, also where the core's coalescing is off by default."""
-    def suite(name: str, report: Report, _selection: list) -> None:
-        said = []
-        status, tail = vm("BENCH_POLICIES='off rx100' BENCH_LOADS=udp_rx python3 /root/coalesce.py rs 2 0 0",
-                          LOGS / f"{name}.log", 900, said.append, DRIVER="rs", CHIP="gbeth", KERNEL=kernel, ICOUNT=1,
-                          PEER="model", FILES=" ".join(f"scripts/bench/{f}.py" for f in ("coalesce", "quiet", "pmu")))
-        rates = {s["policy"]: s["mbit"] for s in map(json.loads, said)} if not status else {}
-        if {"off", "rx100"} - rates.keys():
-            report.add(Result(name, "guest", FAIL, f"status {status}", tail))
-            return
-        figures = f"off {rates['off']:.1f}, rx-usecs 100 {rates['rx100']:.1f} Mbit/s"
-        for what, good in (("livelock with all off", rates["off"] < 50),
-                           ("cured by rx-usecs alone", rates["rx100"] > 200)):
-            report.add(Result(name, what, PASS if good else FAIL, figures))
-    return suite
+    """What rx-usecs alone does, also where the core's coalescing is off by default."""
+    return flood("BENCH_POLICIES='off rx100' BENCH_LOADS=udp_rx python3 /root/coalesce.py rs 2 0 0",
+                 ("coalesce", "quiet", "pmu"), {"off", "rx100"},
+                 lambda rates: {"livelock with all off": rates["off"] < 50,
+                                "cured by rx-usecs alone": rates["rx100"] > 200},
+                 limit=900, DRIVER="rs", KERNEL=kernel)
 
 
 def unittests(*arguments: str, cwd: str = ".", before: tuple = ()):
