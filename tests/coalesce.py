@@ -423,7 +423,7 @@ def toggled(cfg) -> None:
     For 5 seconds, or 30 with RAVB_LONG=1 in the environment.
     """
     _need_rs(cfg)
-    seconds = 30 if cfg.env.get("RAVB_LONG") == "1" else 5
+    seconds = cfg.long(5, 30)
     _restore_later(cfg)
     defer(until, cfg.link_up, 15, "link")
     defer(cfg.set_link, True)

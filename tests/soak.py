@@ -23,10 +23,6 @@ DRIVERS = Path("/sys/bus/platform/drivers")
 JOB = Path("/job/modules")
 
 
-def _cycles(cfg, few: int, many: int) -> int:
-    return many if cfg.env.get("RAVB_LONG") == "1" else few
-
-
 def _flood(cfg) -> None:
     """Frames for a UDP port that nobody listens on come at once, whatever the port does."""
     twin = cfg.require_twin()
@@ -78,7 +74,7 @@ class Level:
 @ksft_disruptive
 def down_up(cfg) -> None:
     """Down and up; frames are received each time."""
-    cycles = _cycles(cfg, 10, 200)
+    cycles = cfg.long(10, 200)
     defer(until, cfg.link_up, 15, "link")
     defer(cfg.set_link, True)
     _flood(cfg)
@@ -148,7 +144,7 @@ def _restore(cfg, others: list) -> None:
 @ksft_disruptive
 def out_in(cfg) -> None:
     """The module is unloaded with its ports up, and loaded again; frames are received each time."""
-    cycles = _cycles(cfg, 5, 50)
+    cycles = cfg.long(5, 50)
     cfg.driver_name = (cfg.device / "driver").resolve().name
     cfg.module = (cfg.device / "driver/module").resolve().name
     others = _others(cfg)

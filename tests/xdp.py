@@ -307,7 +307,7 @@ def hammered(cfg) -> None:
     defer(drop.close)
     defer(back.close)
     defer(ip, f"link set dev {cfg.ifname} xdpdrv off")
-    seconds = 30 if cfg.env.get("RAVB_LONG") == "1" else 5
+    seconds = cfg.long(5, 30)
     twin.flood(payload=18, src="10.9.9.9", dst="10.9.9.8", dmac=cfg.mac, smac=cfg.remote_mac, dport=9, interval="50us",
                **{"for": f"{seconds * 1000}ms"})
     batch = Path("/tmp/xdp-batch")

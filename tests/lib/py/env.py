@@ -49,6 +49,10 @@ class RavbEnv(NetDrvEpEnv):
         """Whether the guest's clock counts its instructions: speed does not depend on the host."""
         return self.env.get("ICOUNT") == "1"
 
+    def long(self, short: int, long: int) -> int:
+        """How often or for how many seconds: @long with RAVB_LONG=1 in the environment."""
+        return long if self.env.get("RAVB_LONG") == "1" else short
+
     def require_twin(self) -> Twin:
         if self.twin is None:
             raise KsftSkipEx("needs the twin's control page (orders to the device), "
