@@ -228,6 +228,8 @@ def kept(cfg) -> None:
 # What it does: rates
 
 FRAME_US = 20
+# Far enough for an interrupt each, and near enough that a percent of the CPU is less than a microsecond.
+ALONE_US = 60
 RATES = (50, 100, 500)
 
 
@@ -310,11 +312,12 @@ def _flood(cfg, twin, spinner, interval_us: int = FRAME_US) -> tuple:
 
 @ksft_disruptive
 def rate(cfg) -> None:
-    """A steady flood raises one interrupt in rx-usecs and the time of a poll, within 10 %.
+    """A steady flood raises one interrupt in rx-usecs and the time of the polls, within 10 %.
 
-    What a poll takes is known from two other floods: one that is so slow that each frame has its
-    own, and one that is polled so rarely that only the frames count. With a and b microseconds for a
-    poll and a frame, a period P is usecs + a + b P / FRAME_US.
+    What a period takes of the CPU is known from two other floods: one that is so slow that each frame
+    has a period of its own, and one that is polled so rarely that only the frames count. With a and b
+    microseconds for an interrupt with its timer and for a frame, a period P is
+    usecs + a + b P / FRAME_US.
     """
     _need_rs(cfg)
     twin = cfg.require_twin()
@@ -324,14 +327,16 @@ def rate(cfg) -> None:
     _restore_later(cfg)
     with Spinner() as spinner:
         free = spinner.free_speed()
-        slow, speed = _flood(cfg, twin, spinner, 250)
-        single = (1 - speed / free) * 250
-        ksft_true(abs(slow * 250 / 1e6 - 1) < 0.05, f"{slow:.0f} interrupts/s of frames each 250 us")
+        slow, _ = _flood(cfg, twin, spinner, ALONE_US)
+        ksft_true(abs(slow * ALONE_US / 1e6 - 1) < 0.05, f"{slow:.0f} interrupts/s of frames each {ALONE_US} us")
+        _set(cfg, MIN, 0)
+        _, speed = _flood(cfg, twin, spinner, ALONE_US)
+        single = (1 - speed / free) * ALONE_US
         _set(cfg, MAX, 0)
         _, speed = _flood(cfg, twin, spinner)
         frame = (1 - speed / free) * FRAME_US
         poll = single - frame
-        ksft_pr(f"a poll takes {poll:.1f} us, and {frame:.1f} us for each frame")
+        ksft_pr(f"an interrupt and its timer take {poll:.1f} us, and {frame:.1f} us for each frame")
         for usecs in RATES:
             _set(cfg, usecs, 0)
             seen, speed = _flood(cfg, twin, spinner)
@@ -341,7 +346,7 @@ def rate(cfg) -> None:
             ksft_true(abs(seen / expected - 1) < 0.1, f"{seen:.0f} interrupts/s, {expected:.0f} expected")
             ksft_lt(seen, 1e6 / usecs, "interrupts/s")
         _set(cfg, 0, MAX)
-        seen, speed = _flood(cfg, twin, spinner, 250)
+        seen, speed = _flood(cfg, twin, spinner, ALONE_US)
         ksft_true(abs(seen / slow - 1) < 0.05, f"{seen:.0f} interrupts/s with tx-usecs only, {slow:.0f} without")
 
 
