@@ -7,6 +7,7 @@
 
 #include <linux/bpf_trace.h>
 #include <linux/dma-mapping.h>
+#include <linux/error-injection.h>
 #include <linux/etherdevice.h>
 #include <linux/filter.h>
 #include <linux/if_vlan.h>
@@ -559,7 +560,10 @@ u64 rnet_div64_u64(u64 a, u64 b)
 
 /* DMA */
 
-/* DMA_MAPPING_ERROR on failure, whatever the implementation says. */
+/*
+ * DMA_MAPPING_ERROR on failure, whatever the implementation says. Tests have it
+ * fail on order (fail_function), with -1, which is the same.
+ */
 dma_addr_t rnet_dma_map_single(struct device *dev, void *va, size_t len,
 			       enum dma_data_direction dir)
 {
@@ -567,6 +571,7 @@ dma_addr_t rnet_dma_map_single(struct device *dev, void *va, size_t len,
 
 	return likely(!dma_mapping_error(dev, addr)) ? addr : DMA_MAPPING_ERROR;
 }
+ALLOW_ERROR_INJECTION(rnet_dma_map_single, ERRNO);
 
 void rnet_dma_unmap_single(struct device *dev, dma_addr_t addr, size_t len,
 			   enum dma_data_direction dir)
