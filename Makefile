@@ -18,7 +18,7 @@ $(if $(UNKNOWN),$(error there is no option $(UNKNOWN); see README.md))
 
 TB := scripts/tb
 
-.PHONY: help run check vm shell bench twin-check sdk modules lint fmt clean
+.PHONY: help run check vm shell bench twin-check kunit sdk modules lint fmt clean
 help:
 	@sed -n 's/^## //p' Makefile
 
@@ -49,6 +49,10 @@ twin-check: board
 ## make lint     rustfmt, clippy, checkpatch, sparse, dt-schema, shellcheck, ruff, rustdoc, ...: zero findings
 lint: board
 	@$(TB) python3 scripts/check.py lint
+
+## make kunit    the driver's own unit tests, in the debug kernel
+kunit: board
+	@$(TB) python3 scripts/check.py kunit
 
 ## make fmt      format all Rust code, as lint wants it
 fmt: board

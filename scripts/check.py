@@ -153,7 +153,7 @@ def vm(run: str, log: Path, limit: float, take=lambda line: None, **options) -> 
 
 
 class Module:
-    """Our module for a flavour of Debian's kernel, built once for all suites that need it."""
+    """Our module for one kernel, built once for all suites that need it; so is that kernel, unless it is Debian's."""
 
     def __init__(self, flavour: str):
         self.flavour = flavour
@@ -166,15 +166,18 @@ class Module:
             if self._built is None:
                 said = []
                 log = LOGS / f"module-{self.flavour}.log"
-                status, tail = run_lines([str(TOP / "scripts/module.sh"), self.flavour], log, 1800, take=said.append)
+                status, tail = run_lines([str(TOP / "scripts/module.sh"), self.flavour], log, 3600, take=said.append)
                 errors = log.with_suffix(".err").read_text(encoding="utf-8", errors="replace").splitlines()
+                if not status and self.flavour == "debug":
+                    status, tail = run_lines([str(TOP / "scripts/guest.sh"), self.flavour],
+                                             LOGS / f"guest-{self.flavour}.log", 900)
                 # make says how far it is; what compilers, modpost and kbuild complain about has one of these words.
                 bad = [line for line in said + errors if re.search(r"\b(warning|error|WARNING|ERROR)\b", line)]
                 self._built = (status, bad or (tail if status else []))
             return self._built
 
 
-MODULES = {flavour: Module(flavour) for flavour in ("stock", "rt")}
+MODULES = {flavour: Module(flavour) for flavour in ("stock", "rt", "debug")}
 
 
 def module(name: str, report: Report, _selection: list) -> None:
@@ -187,11 +190,51 @@ def module(name: str, report: Report, _selection: list) -> None:
 def with_module(suite, flavour: str = "stock"):
     """A suite that needs our module."""
     def run(name: str, report: Report, selection: list) -> None:
-        if MODULES[flavour].build()[0]:
-            report.add(Result(name, "module", FAIL, "it does not build: see suite module"))
+        status, complaints = MODULES[flavour].build()
+        if status:
+            report.add(Result(name, "module", FAIL, "it does not build", complaints))
         else:
             suite(name, report, selection)
     return run
+
+
+def debug(suite):
+    """A suite that needs the debug kernel, and our module in it."""
+    return with_module(suite, "debug")
+
+
+def kunit(name: str, report: Report, _selection: list) -> None:
+    """The driver's own tests of what needs no device, which run when the module is loaded."""
+    suites, planned, seen, suite = [], 0, 0, None
+
+    def take(line: str) -> None:
+        nonlocal planned, seen, suite
+        if found := re.match(r"^ *# Subtest: (\S+)", line):
+            suite = found[1]
+            suites.append(suite)
+        elif found := re.match(r"^ +1\.\.(\d+)", line):
+            planned += int(found[1])
+        elif found := re.match(r"^ +(not )?ok \d+ (\S+)(?: # SKIP ?(.*))?$", line):
+            seen += 1
+            status = FAIL if found[1] else SKIP if found[3] is not None else PASS
+            report.add(Result(name, f"{suite}.{found[2]}", status, found[3] or "", detail if found[1] else []))
+            detail.clear()
+        else:
+            detail.append(line)
+
+    detail = []
+    status, tail = vm("cat /sys/kernel/debug/kunit/*/results", LOGS / f"{name}.log", 900, take, CHIP="gbeth",
+                      DRIVER="rs", KERNEL="debug", ICOUNT=1, PEER="none", LINK="down", APPEND="kunit.enable=1")
+    if status or not seen or seen != planned:
+        report.add(Result(name, "guest", FAIL, f"status {status}, {seen} of {planned} cases", tail))
+    # None is forgotten: each file with tests is a suite.
+    wanted = set()
+    for source in (*TOP.glob("*.rs"), *(TOP / d / f for d in ("ravb", "net", "inject", "wait") for f in
+                                        os.listdir(TOP / d) if f.endswith(".rs"))):
+        wanted |= set(re.findall(r"kunit_tests\((\w+)\)", source.read_text(encoding="utf-8")))
+    lacking = wanted - set(suites)
+    report.add(Result(name, "every suite ran", FAIL if lacking else PASS, f"{len(suites)} suites, {seen} cases",
+                      sorted(lacking)))
 
 
 def ordering(name: str, report: Report, selection: list) -> None:
@@ -667,6 +710,9 @@ RS_RECOVERY = (*RECOVERY, "board")
 SMP = (*TOUCHING_DATA, "link", "coalesce", "timestamping", "updown", "txtimeout")
 SMP_LINES = ("probe", "ping.small.*_56", "iperf", "timestamping", "errors", "txtimeout")
 
+# On the debug kernel, which takes several times as long.
+DEBUG = (*TRAFFIC, "unload")
+
 # The CPU port of a switch, which only our second driver knows.
 INJECT = ("inject", "ping", "iperf")
 
@@ -716,7 +762,17 @@ SUITES = {
        for tests, chips in ((SMP, ("gbeth", "gen3")), (SMP_LINES, ("gen2", "gen4", "rzv2m"))) for c in chips},
     "rs-inject": with_module(oracle("inject", tests=INJECT, vm={"DRIVER": "rs"})),
     "wait": rustc_test("wait/bounded.rs"),
+    "kunit": debug(kunit),
+    # Anything that one of the debug kernel's checkers says makes these fail.
+    **{f"debug-{c}": debug(oracle(c, tests=DEBUG, vm={"DRIVER": "rs", "KERNEL": "debug"}, limit=3600)) for c in CHIPS},
+    **{f"debug-recovery-{c}": debug(oracle(c, tests=(*RS_RECOVERY, "unload"),
+                                           vm={"DRIVER": "rs", "KERNEL": "debug"}, limit=3600)) for c in CHIPS},
+    **{f"failures-{c}": debug(oracle(c, tests=("failures",), vm={"DRIVER": "rs", "KERNEL": "debug"}, limit=3600))
+       for c in CHIPS},
 }
+
+# Not in each run, since the debug kernel takes longer to build than all tests may: `make check TESTS='kunit debug-*'`.
+ON_REQUEST = ("kunit", "debug-", "failures-")
 
 BY_THE_CLOCK = ("host-", "rs-smp-")
 
@@ -727,7 +783,7 @@ GUESS = {"twin": 90, "shim-in-tree": 600, "oracle": 300, "recovery": 300, "trace
 def select(words: list) -> dict:
     """{suite: tests selected in it}"""
     if not words:
-        return {name: [] for name in SUITES}
+        return {name: [] for name in SUITES if not name.startswith(ON_REQUEST)}
     chosen = {}
     for word in words:
         pattern, _, tests = word.partition(":")

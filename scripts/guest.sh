@@ -3,8 +3,8 @@
 # The guest: Debian's arm64 kernel and a root image with everything that tests need. What is in the directory, how to
 # boot it and how to talk to it: scripts/guest/README.rst.
 #
-#   scripts/guest.sh [stock|16k|rt]            make it
-#   scripts/guest.sh [stock|16k|rt] --print    the same, and print its directory
+#   scripts/guest.sh [stock|16k|rt|debug]            make it
+#   scripts/guest.sh [stock|16k|rt|debug] --print    the same, and print its directory
 
 . "$(dirname "$0")/common.sh"
 
@@ -35,11 +35,14 @@ applets='insmod mkdir mount mv poweroff stty switch_root'
 flavour=stock action=
 for arg in "$@"; do
 	case $arg in
-	stock | 16k | rt) flavour=$arg ;;
+	stock | 16k | rt | debug) flavour=$arg ;;
 	--print) action=$arg ;;
 	*) die "unknown argument '$arg' (see the head of $0)" ;;
 	esac
 done
+
+# The debug kernel has everything but the driver built in.
+[[ $flavour != debug ]] || more_modules=(drivers/net/ethernet/renesas)
 
 here=$TOP/scripts/guest
 files=("$here"/{init,initramfs-init,fstab,remote,README.rst})

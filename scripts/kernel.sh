@@ -8,6 +8,8 @@
 #   scripts/kernel.sh [stock|16k|rt] --where    print its directory whether or not it is there
 #   scripts/kernel.sh [stock|16k|rt] --source-package   fetch the matching source package and print its path
 #
+# The flavour debug is not Debian's: what it is made of is in scripts/kernel-debug.sh, which does the same for it.
+#
 # In the directory: vmlinuz, config (as shipped), Module.symvers, vmlinux (type information only), modules/lib/modules/
 # <release>, and "versions": shell assignments flavour=, release=, version=, source=.
 
@@ -20,7 +22,7 @@ pinned=7.3.4-1~bpo13+1
 flavour=stock action=
 for arg in "$@"; do
 	case $arg in
-	stock | 16k | rt) flavour=$arg ;;
+	stock | 16k | rt | debug) flavour=$arg ;;
 	--print | --where | --source-package) action=$arg ;;
 	*) die "unknown argument '$arg' (see the head of $0)" ;;
 	esac
@@ -29,6 +31,11 @@ case $flavour in
 stock) suffix=arm64 ;;
 16k) suffix=arm64-16k ;;
 rt) suffix=rt-arm64 ;;
+debug)
+	# Its source is that of Debian's kernel.
+	[[ $action == --source-package ]] || exec "$TOP/scripts/kernel-debug.sh" ${action:+"$action"}
+	flavour=stock suffix=arm64
+	;;
 esac
 
 # package_file PACKAGE:ARCHITECTURE VERSION: fetch it unless the cache has it, and print its path.

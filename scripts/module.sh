@@ -4,6 +4,7 @@
 # build tree of one's own, with the tools of this host. What cannot work is said before anything is compiled.
 #
 #   scripts/module.sh [stock|16k|rt]     for Debian's kernel
+#   scripts/module.sh debug              for the debug kernel, as a part of its tree
 #   KDIR=DIRECTORY scripts/module.sh     for that kernel
 
 . "$(dirname "$0")/common.sh"
@@ -42,6 +43,26 @@ check_kdir() {
 	[[ $have == y || -z ${LLVM:-} ]] || die "the kernel was built with gcc: build without LLVM"
 }
 
+# In tree: the debug kernel's source has a place for the driver, which whoever builds it fills. Of the tree's modules,
+# only what is built along is known to modpost, so what ours needs is.
+build_debug() {
+	local kernel out=$TOP/build/module-debug place=drivers/net/ethernet/renesas/ravb_rs
+	kernel=$("$TOP/scripts/kernel-debug.sh" --print)
+	mkdir -p "$out"
+	exec {lock_fd}>"$kernel/build/.lock"
+	flock "$lock_fd"
+	"$TOP/scripts/kernel-debug.sh" --driver
+	make -C "$kernel/src" O="$kernel/build" ARCH=arm64 LLVM=1 -j2 drivers/net/mdio/mdio-bitbang.ko \
+		"$place/ravb-rs.ko"
+	cp "$kernel/build/$place/ravb-rs.ko" "$out/"
+	echo "$out/ravb-rs.ko"
+}
+
+if [[ -z ${KDIR:-} && $flavour == debug ]]; then
+	[[ ${RAVB_TOOLBOX:-} == 1 ]] || exec "$TOP/scripts/tb" "$TOP/scripts/${0##*/}" "$@"
+	build_debug
+	exit
+fi
 if [[ -z ${KDIR:-} ]]; then
 	[[ ${RAVB_TOOLBOX:-} == 1 ]] || exec "$TOP/scripts/tb" "$TOP/scripts/${0##*/}" "$@"
 	KDIR=$("$TOP/scripts/sdk.sh" "$flavour" --print)

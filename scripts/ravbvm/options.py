@@ -14,7 +14,7 @@ TOP = Path(__file__).resolve().parents[2]
 # The last one is no MAC of the family: the CPU port of a switch, for our second driver.
 CHIPS = ("gbeth", "gen2", "gen3", "gen4", "rzv2m", "inject")
 DRIVERS = ("c", "rs", "none")
-KERNELS = ("stock", "16k", "rt")
+KERNELS = ("stock", "16k", "rt", "debug")
 PEERS = ("host", "model", "port", "none")
 
 # Name, values, meaning: for people.
@@ -24,7 +24,7 @@ HELP = (
     ("MODULE", "FILE...", "modules to insert for DRIVER=rs (what `make` builds)"),
     ("CHIP", "|".join(CHIPS), "variant of the MAC (gbeth); inject: CPU port of a switch"),
     ("CPUS", "N", "processors (1)"),
-    ("KERNEL", "|".join(KERNELS), "Debian's arm64 flavour (stock)"),
+    ("KERNEL", "|".join(KERNELS), "Debian's arm64 flavours, or ours with its checkers on (stock)"),
     ("PEER", "|".join(PEERS), "the wire's other end (host; model with ICOUNT=1)"),
     ("PORTS", "1|2", "ports in the guest (2 with PEER=port, else 1)"),
     ("ICOUNT", "0|1", "deterministic virtual time (0)"),
