@@ -116,14 +116,14 @@ newer_ethtool() {
 		echo "ethtool of $SUITE: $ethtool_suite has none that runs with $SUITE's libc6 $has" >>"$tmp/notes"
 }
 
-# The Python libraries of the kernel's tests, and its tests of PTP clocks, laid out as an installed kselftest.
+# The Python libraries of the kernel's tests, and its tests of PTP clocks and XDP, laid out as an installed kselftest.
 make_kselftest() {
-	local tmp=$1 tree=$1/tree ksft=$1/usr/lib/kselftest deb
+	local tmp=$1 tree=$1/tree ksft=$1/usr/lib/kselftest bpf=$1/tree/tools/lib/bpf deb program
 	deb=$("$TOP/scripts/kernel.sh" --source-package "$flavour")
 	mkdir -p "$tree" "$ksft"/{net/lib,drivers/net/hw,ptp}
 	dpkg-deb --fsys-tarfile "$deb" | tar -xO "./usr/src/$source.tar.xz" | xz -dc -T2 |
 		tar -x -C "$tree" --strip-components=1 "$source"/tools/testing/selftests/{net/lib,drivers/net,ptp} \
-			"$source"/{tools/net/ynl,Documentation/netlink/specs,include/uapi/linux/ptp_clock.h}
+			"$source"/{tools/net/ynl,Documentation/netlink/specs,include/uapi/linux/{ptp_clock,bpf}.h,tools/lib/bpf,scripts/bpf_doc.py}
 	mv "$tree/tools/testing/selftests/net/lib"/{py,sh} "$ksft/net/lib/"
 	mv "$tree/tools/testing/selftests/drivers/net/lib" "$ksft/drivers/net/"
 	mv "$tree/tools/testing/selftests/drivers/net/hw/lib" "$ksft/drivers/net/hw/"
@@ -133,6 +133,13 @@ make_kselftest() {
 	mv "$tree/tools/testing/selftests/ptp/phc.sh" "$ksft/ptp/"
 	# Of the headers, this is the one that has to be the kernel's own: it grows with testptp.
 	aarch64-linux-gnu-gcc -O2 -I "$tree/include/uapi" -o "$ksft/ptp/testptp" "$tree/tools/testing/selftests/ptp/testptp.c"
+	mv "$tree/tools/testing/selftests/drivers/net/xdp.py" "$ksft/drivers/net/"
+	mv "$tree/tools/testing/selftests/drivers/net/hw/pp_alloc_fail.py" "$ksft/drivers/net/hw/"
+	python3 "$tree/scripts/bpf_doc.py" --header --file "$tree/include/uapi/linux/bpf.h" >"$bpf/bpf_helper_defs.h"
+	for program in xdp_native xdp_dummy; do
+		clang-19 -O2 -g -target bpf -mcpu=v3 -I "$tree/include/uapi" -I "$tree/tools/lib" -I /usr/include/x86_64-linux-gnu \
+			-c "$tree/tools/testing/selftests/net/lib/$program.bpf.c" -o "$ksft/net/lib/$program.bpf.o"
+	done
 	# By this file lib/py knows that it is not in the kernel tree.
 	: >"$ksft/kselftest-list.txt"
 	cp "$here/remote_agent.py" "$ksft/drivers/net/lib/py/"
