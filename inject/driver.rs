@@ -125,6 +125,7 @@ impl net::Operations for Inject {
             dev.irqs().synchronize();
             dev.tx_disable();
             napi.cancel_timer();
+            napi.park();
         }
         dev.link_queues(0, false, rtnl);
         dev.carrier_off();

@@ -15,6 +15,10 @@ use kernel::{
     new_mutex,
     prelude::*,
     sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
         lock::mutex::MutexBackend,
         lock::Guard,
         Arc,
@@ -60,6 +64,8 @@ pub(super) struct Core {
     #[pin]
     timer: Opaque<bindings::hrtimer>,
     index: usize,
+    /// Whether polls are not for the driver. Written only while the instance is disabled.
+    parked: Atomic<bool>,
 }
 
 // SAFETY: The C functions used on `napi` and `timer` may be called from any thread.
@@ -78,6 +84,8 @@ impl Core {
 enum Stage {
     /// It is added, and not polled.
     Disabled,
+    /// It could be polled, but there is nothing to do.
+    Parked,
     /// It is polled when scheduled.
     Enabled,
     /// It is not added any more.
@@ -88,10 +96,10 @@ enum Stage {
 #[pin_data]
 pub(super) struct Slot<T: Operations> {
     core: Arc<Core>,
-    /// Whether `napi_enable` was called. Held while the configuration path has the state.
+    /// What may be done with it. Held while the configuration path has the state.
     #[pin]
     stage: Mutex<Stage>,
-    /// Reached through `Poll` if `*stage` is `Enabled`, through `NapiGuard` otherwise.
+    /// Reached through `Poll` if `*stage` is `Enabled`, through `NapiGuard` if it is `Disabled`.
     state: UnsafeCell<T::NapiState<'static>>,
 }
 
@@ -111,6 +119,7 @@ pub(super) fn slots<T: Operations>(count: u32) -> Result<KVec<Pin<KBox<Slot<T>>>
                 napi: Opaque::zeroed(),
                 timer: Opaque::zeroed(),
                 index,
+                parked: Atomic::new(false),
             }),
             GFP_KERNEL,
         )?;
@@ -128,7 +137,7 @@ pub(super) fn slots<T: Operations>(count: u32) -> Result<KVec<Pin<KBox<Slot<T>>>
     Ok(slots)
 }
 
-/// Adds the NAPI instances to their device, which is complete but not registered.
+/// Adds the NAPI instances to their device, which is complete but not registered, and parks them.
 pub(super) fn add_all<T: Operations>(dev: &Device<'_, T>) {
     for slot in &dev.private().napi {
         let core = &slot.core;
@@ -146,6 +155,7 @@ pub(super) fn add_all<T: Operations>(dev: &Device<'_, T>) {
         };
         // SAFETY: `timer` is not in use yet, is not moved, and is cancelled by `delete_all`.
         unsafe { bindings::rnet_napi_timer_init(core.timer.get(), Some(expired)) };
+        Napi::new(dev, slot).park();
     }
 }
 
@@ -189,13 +199,22 @@ unsafe extern "C" fn poll<T: Operations>(napi: *mut bindings::napi_struct, budge
     // SAFETY: `napi->dev` is the device that `add_all` was called for. It is complete, and the
     // core polls only until `netif_napi_del` returns.
     let dev = unsafe { Device::<'_, T>::from_raw(bindings::rnet_napi_dev(napi)) };
+
+    if core.parked.load(Relaxed) {
+        if budget > 0 {
+            // SAFETY: We are in the poll function of this instance, with a budget.
+            unsafe { bindings::napi_complete_done(napi, 0) };
+        }
+        return 0;
+    }
     let Some(slot) = dev.private().napi.get(core.index) else {
         return 0;
     };
 
     // SAFETY: The core calls `poll` only while it owns the instance (NAPI_STATE_SCHED, and
-    // `poll_owner` if netpoll is in use), which `napi_disable` takes from it. So this is the only
-    // reference to the state until `napi_complete_done`, which consumes it (`Poll::complete`).
+    // `poll_owner` if netpoll is in use), which `napi_disable` takes from it, and it is not parked.
+    // So this is the only reference to the state until `napi_complete_done`, which consumes it
+    // (`Poll::complete`).
     let state = unsafe { &mut *slot.state.get().cast::<T::NapiState<'_>>() };
 
     T::poll(
@@ -502,25 +521,45 @@ impl<'a, 'b, T: Operations> Napi<'a, 'b, T> {
     /// Enables polling. Process context. Does nothing if it is enabled, or the device is being
     /// removed.
     pub fn enable(&self) {
-        let mut stage = self.slot.stage.lock();
+        self.go(Stage::Enabled);
+    }
 
-        if *stage == Stage::Disabled {
-            // SAFETY: `napi` is added and disabled.
-            unsafe { bindings::napi_enable(self.slot.as_raw()) };
-            *stage = Stage::Enabled;
-        }
+    /// Has polls do nothing, once a running one has finished: for an interface that is down, or
+    /// cannot be started again. Process context. Does nothing if the device is being removed.
+    ///
+    /// This is where an instance is at first. To disable it instead is for a moment only, before
+    /// the RTNL is released: when somebody turns threaded NAPI off the core waits with the RTNL
+    /// held until the instance is enabled (`napi_stop_kthread` in net/core/dev.c).
+    pub fn park(&self) {
+        self.go(Stage::Parked);
     }
 
     /// Disables polling, and waits for a running poll to finish. Process context. Does nothing if
     /// it is disabled.
+    ///
+    /// To be followed by [`enable`](Napi::enable) or [`park`](Napi::park), before the RTNL is
+    /// released.
     pub fn disable(&self) {
+        self.go(Stage::Disabled);
+    }
+
+    fn go(&self, to: Stage) {
         let mut stage = self.slot.stage.lock();
 
-        if *stage == Stage::Enabled {
+        if *stage == to || *stage == Stage::Deleted {
+            return;
+        }
+        if *stage != Stage::Disabled {
             // SAFETY: `napi` is added and enabled.
             unsafe { bindings::napi_disable(self.slot.as_raw()) };
-            *stage = Stage::Disabled;
         }
+        if to != Stage::Disabled {
+            // The core's atomic operations on its state order this before the next poll.
+            self.slot.core.parked.store(to == Stage::Parked, Relaxed);
+            // SAFETY: `napi` is added and disabled.
+            unsafe { bindings::napi_enable(self.slot.as_raw()) };
+        }
+        *stage = to;
     }
 
     /// Returns whether polling is enabled. Process context.
@@ -532,7 +571,7 @@ impl<'a, 'b, T: Operations> Napi<'a, 'b, T> {
     pub fn lock(&self) -> Result<NapiGuard<'a, 'b, T>> {
         let stage = self.slot.stage.lock();
 
-        if *stage == Stage::Enabled {
+        if !matches!(*stage, Stage::Disabled | Stage::Deleted) {
             return Err(EBUSY);
         }
         Ok(NapiGuard {
@@ -567,7 +606,7 @@ impl<'a, 'b, T: Operations> Napi<'a, 'b, T> {
 /// While it exists, the instance cannot be enabled.
 pub struct NapiGuard<'a, 'b, T: Operations> {
     slot: &'a Slot<T>,
-    // INVARIANT of the type: the lock is held, and does not protect `Enabled`.
+    // INVARIANT of the type: the lock is held, and protects `Disabled` or `Deleted`.
     _stage: Guard<'a, Stage, MutexBackend>,
     _bound: PhantomData<T::NapiState<'b>>,
 }

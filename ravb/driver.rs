@@ -246,11 +246,14 @@ impl Ravb {
         let active = dev.pm().resume()?;
         let rings = queue::allocate(dev, &data.ring_sizes(), data.xdp.lock().as_ref(), rtnl)?;
 
-        queue::install(dev, rings, rtnl)?;
+        queue::disable(dev, rtnl);
         // The PHY first: it is what most often is not there, and nothing is running yet.
-        let result = link::connect(dev, rtnl).and_then(|()| {
-            queue::resume(dev, dev.features(), rtnl).inspect_err(|_| link::disconnect(dev, rtnl))
-        });
+        let result = queue::install(dev, rings, rtnl)
+            .and_then(|()| link::connect(dev, rtnl))
+            .and_then(|()| {
+                queue::resume(dev, dev.features(), rtnl)
+                    .inspect_err(|_| link::disconnect(dev, rtnl))
+            });
 
         if let Err(e) = result {
             Self::off(dev, rtnl);

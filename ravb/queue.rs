@@ -125,15 +125,37 @@ pub(super) fn replace_program(dev: &Device<'_, Ravb>, program: &Program, _rtnl: 
             napi.enable();
             // An interrupt that came meanwhile has masked itself, for a poll that could not be.
             napi.schedule();
+        } else {
+            napi.park();
         }
     }
     Ok(())
 }
 
-/// Frees the rings of all queues, which must not be running.
+/// Frees the rings of all queues, which must not be running, and parks NAPI.
 pub(super) fn remove(dev: &Device<'_, Ravb>, rtnl: &Rtnl) {
+    disable(dev, rtnl);
     if install(dev, Default::default(), rtnl).is_err() {
         dev_err!(dev, "rings are still in use\n");
+    }
+    park(dev);
+}
+
+/// Disables NAPI of all queues.
+pub(super) fn disable(dev: &Device<'_, Ravb>, _rtnl: &Rtnl) {
+    for queue in 0..dev.data().info.queues {
+        if let Some(napi) = dev.napi(queue) {
+            napi.disable();
+        }
+    }
+}
+
+/// Parks NAPI of all queues, which do not run.
+fn park(dev: &Device<'_, Ravb>) {
+    for queue in 0..dev.data().info.queues {
+        if let Some(napi) = dev.napi(queue) {
+            napi.park();
+        }
     }
 }
 
@@ -227,6 +249,10 @@ pub(super) fn restart_tx(dev: &Device<'_, Ravb>, queue: usize, _rtnl: &Rtnl) -> 
 ///
 /// If this fails they stay quiet.
 pub(super) fn resume(dev: &Device<'_, Ravb>, features: Features, rtnl: &Rtnl) -> Result {
+    start(dev, features, rtnl).inspect_err(|_| park(dev))
+}
+
+fn start(dev: &Device<'_, Ravb>, features: Features, rtnl: &Rtnl) -> Result {
     let data = dev.data();
     let data = data.get_ref();
     let checksums = features.contains(Features::HW_CSUM);

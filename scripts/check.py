@@ -726,6 +726,7 @@ SUITES = {
     "guest-tools": unittests("twin/twinctl/test_tools.py", "build/twinctl/native",
                              before=("make", "-s", "-C", "twin/twinctl", "OUT=../../build/twinctl",
                                      "check")),
+    "fatal-threads": fatal("gbeth", "T6", "updown.threads_while_down", "napi_set_threaded"),
     **{f"fatal-{c}": fatal(c, "B9", "txtimeout.freed_during_recovery",
                            # Whoever uses the freed rings first dies, or what has their memory by then.
                            r"transmit timed out.*(?:Unable to handle|kernel BUG|BUG:|WARNING:|Internal error)")

@@ -6,9 +6,10 @@
 import contextlib
 import os
 import re
+import subprocess
 from pathlib import Path
 
-from lib.py import RavbEnv, LinkWatch, ksft_disruptive, ksft_eq, ksft_exit, ksft_lt, ksft_pr, \
+from lib.py import RavbEnv, LinkWatch, fatal, ksft_disruptive, ksft_eq, ksft_exit, ksft_lt, ksft_pr, \
     ksft_run, ksft_true
 from lib.py import bkg, cmd, defer, ip, sysfs_write, until
 
@@ -143,6 +144,44 @@ def unbind_bind_down(cfg) -> None:
     cfg.resume()
 
 
+def _threads() -> int:
+    """How many NAPI instances are polled by threads."""
+    count = 0
+    for comm in Path("/proc").glob("[0-9]*/comm"):
+        with contextlib.suppress(OSError):
+            count += comm.read_text().startswith("napi/")
+    return count
+
+
+def _switch_threads(cfg, value: str) -> None:
+    """Writes threaded, or gives the machine up: nobody can change any network device if this hangs."""
+    with subprocess.Popen(["sh", "-c", f"echo {value} > {cfg.sysfs}/threaded"]) as writer:
+        try:
+            ksft_eq(writer.wait(10), 0, "status of the write")
+        except subprocess.TimeoutExpired:
+            for key in "wc":  # who waits where, and the end
+                Path("/proc/sysrq-trigger").write_text(key)
+
+
+@ksft_disruptive
+def threads_while_down(cfg) -> None:
+    """Threaded NAPI can be switched while the port is down, and what was set holds when it is up."""
+    fatal(cfg, "T6")
+    before = (cfg.sysfs / "threaded").read_text()
+    defer(_switch_threads, cfg, before.strip())
+    defer(until, cfg.link_up, 15, "link")
+    defer(cfg.set_link, True)
+    _switch_threads(cfg, "0")
+    others = _threads()
+    for value, threads in (("1", cfg.chip.queues), ("0", 0), ("1", cfg.chip.queues)):
+        cfg.set_link(False)
+        _switch_threads(cfg, value)
+        cfg.set_link(True)
+        until(cfg.link_up, 15, "link")
+        ksft_eq(_threads() - others, threads, f"threads with threaded {value}")
+        cfg.resume()
+
+
 def quiet(cfg) -> None:
     """An idle port makes no interrupts of its own: no line was left asserted."""
     def total():
@@ -158,7 +197,8 @@ def quiet(cfg) -> None:
 def main() -> None:
     """Ksft boiler plate main"""
     with RavbEnv(__file__) as cfg:
-        ksft_run([down_up, down_up_at_once, unbind_bind, unbind_bind_down, quiet], args=(cfg,))
+        ksft_run([down_up, down_up_at_once, unbind_bind, unbind_bind_down, threads_while_down,
+                  quiet], args=(cfg,))
     ksft_exit()
 
 

@@ -44,6 +44,8 @@ KNOWN_C_FAULTS = {
     "T4": Fault(RCAR, "a resume that fails with Wake on LAN on leaves a port that hangs whoever brings it up"),
     "T5": Fault(ALL, "each poll wakes the TX queue, room or not: while frames arrive, a stuck "
                      "transmitter is never noticed"),
+    "T6": Fault(ALL, "while the port is down, switching threaded NAPI off waits for ever, and with it "
+                     "all that takes the RTNL"),
     "B9": Fault(ALL, "the recovery from a TX timeout frees the rings under a running transmit "
                      "or receive: the kernel dies"),
     "B13": Fault(("gen2",), "suspend with Wake on LAN fails half way and leaves the port dead"),
