@@ -124,11 +124,7 @@ impl Operations for Ravb {
             let rings = queue::allocate(dev, &sizes, data.xdp.lock().as_ref(), rtnl)
                 .inspect_err(|_| extack.set(c"no memory for the rings"))?;
 
-            queue::quiesce(dev, rtnl);
-            let result = queue::install(dev, rings, rtnl);
-
-            queue::resume(dev, dev.features(), rtnl)?;
-            result?;
+            queue::exchange(dev, rings, rtnl)?;
         }
         data.set_ring_sizes(wanted, rtnl);
         Ok(())

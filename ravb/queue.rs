@@ -111,6 +111,18 @@ pub(super) fn install<'b>(dev: &Device<'b, Ravb>, mut rings: AllRings<'b>, _rtnl
     Ok(())
 }
 
+/// Replaces the rings of running queues. If this fails the old ones go on.
+///
+/// A device that cannot be started again is not an error: the rings are what was asked for, it has
+/// been said ([`resume`]), and the watchdog tries once more.
+pub(super) fn exchange<'b>(dev: &Device<'b, Ravb>, rings: AllRings<'b>, rtnl: &Rtnl) -> Result {
+    quiesce(dev, rtnl);
+    let result = install(dev, rings, rtnl);
+    let _ = resume(dev, dev.features(), rtnl);
+
+    result
+}
+
 /// Replaces the XDP program of rings that have one. They go on: what arrives meanwhile waits.
 pub(super) fn replace_program(dev: &Device<'_, Ravb>, program: &Program, _rtnl: &Rtnl) -> Result {
     for queue in 0..dev.data().info.queues {

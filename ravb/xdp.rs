@@ -295,13 +295,7 @@ pub(super) fn setup(
                 let rings = queue::allocate(dev, &data.ring_sizes(), program.as_ref(), rtnl)
                     .inspect_err(|_| extack.set(c"no memory for the rings of XDP"))?;
 
-                queue::quiesce(dev, rtnl);
-                let result = queue::install(dev, rings, rtnl);
-
-                // If it cannot be started again the rings are as they should be all the same, and
-                // the watchdog tries once more.
-                let _ = queue::resume(dev, dev.features(), rtnl);
-                result?;
+                queue::exchange(dev, rings, rtnl)?;
             }
             _ => (),
         }

@@ -5,8 +5,8 @@
 
 import socket
 
-from lib.py import RavbEnv, ksft_disruptive, ksft_exit, ksft_ge, ksft_pr, ksft_run, ksft_true
-from lib.py import bkg, cmd, defer, fatal, ip, until, verdict
+from lib.py import RavbEnv, ksft_disruptive, ksft_eq, ksft_exit, ksft_ge, ksft_pr, ksft_run, ksft_true
+from lib.py import bkg, cmd, defer, ethtool, fatal, ip, until, verdict
 from lib.py import ptp
 from lib.py.events import KernelLog
 from lib.py.packets import ETH_P_TEST, eth
@@ -135,6 +135,28 @@ def restart_refused(cfg) -> None:
 
 
 @ksft_disruptive
+def resized_while_stuck(cfg) -> None:
+    """The MAC does not start again after a ring resize: what is shown is what is there, and it recovers by itself."""
+    twin = cfg.require_twin()
+    fatal(cfg, "B9")
+
+    def sizes() -> tuple:
+        shown = ethtool(f"-g {cfg.ifname}", json=True)[0]
+        return shown["rx"], shown["tx"]
+
+    before, wanted = sizes(), (512, 128)
+    defer(ethtool, f"-G {cfg.ifname} rx {before[0]} tx {before[1]}")
+    defer(twin.stuck_mode, False)
+    twin.stuck_mode(True)
+    done = cmd(f"ethtool -G {cfg.ifname} rx {wanted[0]} tx {wanted[1]}", fail=False)
+    twin.stuck_mode(False)
+    ksft_pr(f"status {done.ret} {done.stderr.strip()}")
+    ksft_eq(sizes(), before if done.ret else wanted, "sizes")
+    # Nobody takes it down and up: the watchdog has to find it.
+    cfg.resume(WATCHDOG)
+
+
+@ksft_disruptive
 def down_while_stuck(cfg) -> None:
     """A stuck port can be taken down, and works when brought up after the cause is gone."""
     twin = cfg.require_twin()
@@ -154,7 +176,7 @@ def main() -> None:
     """Ksft boiler plate main"""
     with RavbEnv(__file__) as cfg:
         ksft_run([stuck_engine, freed_during_recovery, noticed_while_receiving, others_go_on,
-                  restart_refused, down_while_stuck], args=(cfg,))
+                  restart_refused, resized_while_stuck, down_while_stuck], args=(cfg,))
     ksft_exit()
 
 
