@@ -663,6 +663,7 @@ mod tests {
             assert_eq!(info.max_mtu(), 2026);
         }
     }
+
     #[test]
     fn every_line_is_there_once() {
         for info in [&GEN2, &GEN3, &GEN4, &RZV2M, &GBETH] {
@@ -682,9 +683,13 @@ mod tests {
     fn slots() {
         // Alone in its buffer, with room for what build_skb wants behind it.
         for info in [&GEN2, &GEN3, &GEN4, &RZV2M, &GBETH] {
-            assert!(RX_HEADROOM + info.rx_slot() + SKB_OVERHEAD <= info.policy.rx_buffer);
-            assert!(info.rx_slot() <= MAX_SIZE);
-            assert!(info.rx_trailer() < info.rx_slot());
+            for xdp in [false, true] {
+                let layout = info.rx_layout(xdp);
+
+                assert!(layout.start + layout.len + SKB_OVERHEAD <= layout.size);
+                assert!(layout.len <= MAX_SIZE);
+                assert!(info.rx_trailer() < layout.len);
+            }
         }
         assert_eq!(GEN3.queue_mask(), 0b11);
         assert_eq!(GBETH.queue_mask(), 0b1);
