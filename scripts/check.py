@@ -224,7 +224,7 @@ def kunit(name: str, report: Report, _selection: list) -> None:
 
     detail = []
     status, tail = vm("cat /sys/kernel/debug/kunit/*/results", LOGS / f"{name}.log", 900, take, CHIP="gbeth",
-                      DRIVER="rs", KERNEL="debug", ICOUNT=1, PEER="none", LINK="down", APPEND="kunit.enable=1")
+                      DRIVER="rs", KERNEL="debug", ICOUNT=1, LINK="down", APPEND="kunit.enable=1 kunit.autorun=1")
     if status or not seen or seen != planned:
         report.add(Result(name, "guest", FAIL, f"status {status}, {seen} of {planned} cases", tail))
     # None is forgotten: each file with tests is a suite.
