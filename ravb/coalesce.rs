@@ -15,8 +15,9 @@
 //! ([`Unmask`]):
 //!
 //! - at once, if nothing is set for the direction;
-//! - by the direction's timer, if the poll has found something in it;
-//! - if it has found nothing, the poll was about the other direction: if there is a timer from an
+//! - by the direction's timer, if the poll has found something in it, or one before it that this one
+//!   has followed at once;
+//! - if they have found nothing, they were about the other direction: if there is a timer from an
 //!   earlier poll, it goes on, otherwise the direction is unmasked as it was before. So sending
 //!   does not delay the first packet received, nor the other way round.
 //!
@@ -126,16 +127,18 @@ impl Delays {
     }
 }
 
-/// Returns when the interrupts of a queue are to be enabled after a poll, RX and TX. `found` says
-/// in which of them the poll has found something.
+/// In which directions a poll, and those that it has followed at once, have found something.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Found {
+    pub(super) rx: bool,
+    pub(super) tx: bool,
+}
+
+/// Returns when the interrupts of a queue are to be enabled after a poll, RX and TX.
 #[inline]
-pub(super) fn after_poll(
-    data: &Private<'_>,
-    queue: usize,
-    found: (bool, bool),
-) -> (Unmask, Unmask) {
+pub(super) fn after_poll(data: &Private<'_>, queue: usize, found: Found) -> (Unmask, Unmask) {
     match data.delays.get(queue) {
-        Some(delays) => (unmask(&delays.rx, found.0), unmask(&delays.tx, found.1)),
+        Some(delays) => (unmask(&delays.rx, found.rx), unmask(&delays.tx, found.tx)),
         None => (Unmask::Now, Unmask::Now),
     }
 }

@@ -12,7 +12,10 @@
 //! polls again without being told (`napi_defer_hard_irqs`), access no register.
 
 use super::{
-    coalesce,
+    coalesce::{
+        self,
+        Found, //
+    },
     driver::Ravb,
     irq::Unmask,
     rx::Wanted,
@@ -73,6 +76,8 @@ pub(super) fn poll<'b>(dev: &Device<'b, Ravb>, mut poll: Poll<'_, 'b, Ravb>) -> 
             stats.add_filled(filled);
         }
     }
+    state.found.rx |= counts.slots != 0;
+    state.found.tx |= sent != 0;
     data.irq.count_errors(data);
 
     if work >= budget {
@@ -80,12 +85,18 @@ pub(super) fn poll<'b>(dev: &Device<'b, Ravb>, mut poll: Poll<'_, 'b, Ravb>) -> 
     }
 
     let deferred = poll.is_deferred(work);
-    let more = deferred || {
+    let ready = !deferred && {
         let state = poll.state();
 
         data.irq.clear(data, queue);
         state.rx.as_ref().is_some_and(|rx| rx.is_ready())
             || state.tx.as_ref().is_some_and(|tx| tx.is_ready())
+    };
+    // The poll that follows goes on with it.
+    let found = if ready {
+        Found::default()
+    } else {
+        core::mem::take(&mut poll.state().found)
     };
 
     // Without buffers an interrupt would only tell that there are none.
@@ -99,11 +110,10 @@ pub(super) fn poll<'b>(dev: &Device<'b, Ravb>, mut poll: Poll<'_, 'b, Ravb>) -> 
             match dev.napi(queue) {
                 // No interrupt would tell of what the last look has found. If there was none, the
                 // setting has changed meanwhile.
-                Some(napi) if more => {
+                Some(napi) if deferred || ready => {
                     napi.schedule();
                 }
                 _ => {
-                    let found = (counts.slots != 0, sent != 0);
                     let (rx, tx) = coalesce::after_poll(data, queue, found);
                     let rx = if starving { Unmask::Never } else { rx };
 

@@ -24,7 +24,10 @@ use kernel::{
 };
 
 use super::{
-    coalesce,
+    coalesce::{
+        self,
+        Found, //
+    },
     dmac,
     driver::Ravb,
     emac,
@@ -49,6 +52,7 @@ use crate::net::{
 pub(crate) struct NapiState<'b> {
     pub(super) rx: Option<RxRing<'b>>,
     pub(super) tx: Option<Arc<tx::TxRing<'b>>>,
+    pub(super) found: Found,
 }
 
 /// The rings of all queues, not yet or no longer in use.
@@ -276,6 +280,7 @@ fn start(dev: &Device<'_, Ravb>, features: Features, rtnl: &Rtnl) -> Result {
         let (state, owner) = guard.split();
 
         purge(dev, queue, state);
+        state.found = Found::default();
         if let Some(rx) = &mut state.rx {
             let filled = rx.rewind(&owner);
 

@@ -383,6 +383,33 @@ def sent(cfg) -> None:
     ksft_gt(spaced, 0.8 * took / 0.005 - 3, "interrupts with tx-usecs")
 
 
+@ksft_disruptive
+def sent_among_received(cfg) -> None:
+    """What is received meanwhile, in more than one poll, does not bring interrupts of sent frames back."""
+    _need_rs(cfg)
+    twin = cfg.require_twin()
+    if not cfg.virtual_time:
+        raise KsftSkipEx("compares times: needs virtual time (ICOUNT=1)")
+    _plain(cfg)
+    _restore_later(cfg)
+    frame = eth("02:00:00:00:00:77", cfg.mac, ETH_P_TEST, bytes(46))
+    usecs, count, gap = 5000, 400, 0.0002
+    _set(cfg, usecs, usecs)
+    twin.flood(ethertype=ETH_P_TEST, dmac=cfg.mac, smac=cfg.remote_mac, size=64, interval=f"{FRAME_US}us",
+               **{"for": "60s"})
+    defer(twin.order, "stop")
+    with cfg.local_packets() as sock:
+        before, start = _irqs(cfg), time.monotonic()
+        for _ in range(count):
+            sock.sock.send(frame)
+            time.sleep(gap)
+        times, seen = (time.monotonic() - start) * 1e6 / usecs, _irqs(cfg) - before
+    ksft_pr(f"{times:.1f} times {usecs} us, {usecs // FRAME_US} frames received in each: {seen} interrupts")
+    # Both directions wait for as long, and so have one together.
+    ksft_lt(seen, 1.1 * times + 2, "interrupts")
+    ksft_gt(seen, 0.5 * times, "interrupts")
+
+
 def _rtt(cfg, count: int, interval: float, host=None) -> tuple:
     """(median, most) of the round-trip times of pings, in microseconds.
 
@@ -467,7 +494,7 @@ def toggled(cfg) -> None:
 def main() -> None:
     """Ksft boiler plate main"""
     with RavbEnv(__file__) as cfg:
-        ksft_run([offered, accepted, out_of_range, unsupported, per_queue, kept, rate, sent,
+        ksft_run([offered, accepted, out_of_range, unsupported, per_queue, kept, rate, sent, sent_among_received,
                   latency, toggled], args=(cfg,))
     ksft_exit()
 
