@@ -37,6 +37,17 @@ pub struct Rings {
     pub tx: u32,
 }
 
+/// Channels (`ethtool -l`): queues that are polled together, each with an interrupt.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct Channels {
+    /// Those with RX only.
+    pub rx: u32,
+    /// Those with TX only.
+    pub tx: u32,
+    /// Those with both.
+    pub combined: u32,
+}
+
 /// Software or hardware interrupt coalescing (`ethtool -c`, `-C`).
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct Coalesce {
@@ -258,6 +269,12 @@ pub trait Operations: super::Operations {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
+    /// The channels, of which there are always as many. `ethtool -Q` without a mask of queues asks
+    /// for their number.
+    fn channels(_dev: &Device<'_, Self>, _rtnl: &Rtnl) -> Channels {
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
     /// Coalescing of a queue, or of all.
     fn coalesce(_dev: &Device<'_, Self>, _queue: Option<u32>, _rtnl: &Rtnl) -> Result<Coalesce> {
         build_error!(VTABLE_DEFAULT_ERROR)
@@ -368,6 +385,7 @@ impl<T: Operations> Table<T> {
         get_ethtool_stats: provided!(HAS_STATS, Self::stats),
         get_ringparam: provided!(HAS_RINGS, Self::rings),
         set_ringparam: provided!(HAS_SET_RINGS, Self::set_rings),
+        get_channels: provided!(HAS_CHANNELS, Self::channels),
         get_coalesce: provided!(HAS_COALESCE, Self::coalesce),
         set_coalesce: provided!(HAS_SET_COALESCE, Self::set_coalesce),
         get_per_queue_coalesce: provided!(HAS_COALESCE, Self::queue_coalesce),
@@ -493,6 +511,22 @@ impl<T: Operations> Table<T> {
 
             T::set_rings(dev, rings, &extack, rtnl).map(|()| 0)
         })
+    }
+
+    extern "C" fn channels(
+        ndev: *mut bindings::net_device,
+        channels: *mut bindings::ethtool_channels,
+    ) {
+        // SAFETY: See above.
+        let ((dev, rtnl), channels) = unsafe { (Self::context(ndev), &mut *channels) };
+        let now = T::channels(dev, rtnl);
+
+        channels.max_rx = now.rx;
+        channels.max_tx = now.tx;
+        channels.max_combined = now.combined;
+        channels.rx_count = now.rx;
+        channels.tx_count = now.tx;
+        channels.combined_count = now.combined;
     }
 
     fn load_coalesce(c: &bindings::ethtool_coalesce) -> Coalesce {

@@ -21,6 +21,7 @@ use super::{
 };
 use crate::net::{
     ethtool::{
+        Channels,
         Coalesce,
         CoalesceParams,
         HwTsInfo,
@@ -128,6 +129,14 @@ impl Operations for Ravb {
         }
         data.set_ring_sizes(wanted, rtnl);
         Ok(())
+    }
+
+    fn channels(dev: &Device<'_, Self>, _rtnl: &Rtnl) -> Channels {
+        Channels {
+            // CAST: At most `MAX_QUEUES`.
+            combined: dev.data().info.queues as u32,
+            ..Channels::default()
+        }
     }
 
     fn coalesce(dev: &Device<'_, Self>, queue: Option<u32>, rtnl: &Rtnl) -> Result<Coalesce> {

@@ -697,10 +697,11 @@ TRAFFIC = ("probe", "link", "ping", "vlan", "csum", "stats", "promisc", "rings",
 RECOVERY = ("jumbo", "timestamping", "phc", "testptp", "ptp4l", "errors", "txtimeout", "updown", "suspend", "contract",
             "wol")
 # The C driver has no coalescing by ethtool, and has to say so.
-C_TRAFFIC = (*TRAFFIC, "coalesce.offered")
+C_TRAFFIC = (*TRAFFIC, "coalesce.offered", "coalesce.channels")
 RS_TRAFFIC = (*TRAFFIC, "coalesce")
 # Timers are the same everywhere: rates are measured with a chip of each kind of masks.
-RS_TRAFFIC_SHORT = (*TRAFFIC, *(f"coalesce.{case}" for case in ("offered", "accepted.*", "per_queue", "kept")))
+RS_TRAFFIC_SHORT = (*TRAFFIC, *(f"coalesce.{case}" for case in
+                                ("offered", "channels", "accepted.*", "per_queue", "kept")))
 TOUCHING_DATA = ("probe", "ping", "vlan", "csum", "stats", "rings", "iperf", "jumbo", "errors")
 # With our driver, the port also goes to the C driver and back.
 RS_RECOVERY = (*RECOVERY, "board")

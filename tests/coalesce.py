@@ -129,6 +129,27 @@ def offered(cfg) -> None:
     ksft_eq(Port(cfg).set_queues(1, (50, 0)), errno.EOPNOTSUPP)
 
 
+def channels(cfg) -> None:
+    """Each queue is a channel, of which there are always as many; -Q without a mask is for all of them."""
+    if cfg.driver != "rs":
+        done = cmd(f"ethtool -l {cfg.ifname}", fail=False)
+        ksft_true(done.ret != 0, "-l of a driver that has none")
+        ksft_in("not supported", done.stderr)
+        return
+    _restore_later(cfg)
+    queues = cfg.chip.queues
+    shown = json.loads(ethtool(f"--json -l {cfg.ifname}").stdout)[0]
+    ksft_eq({k: v for k, v in shown.items() if v}, {"ifname": cfg.ifname, "combined-max": queues, "combined": queues})
+    for count in (1, queues, queues + 1):
+        done = cmd(f"ethtool -L {cfg.ifname} combined {count}", fail=False)
+        ksft_true(done.ret != 0, f"{count} channels were accepted")
+        ksft_in("not supported", done.stderr)
+    ethtool(f"-Q {cfg.ifname} --coalesce rx-usecs 70 tx-usecs 80")
+    ksft_eq(_queues(cfg), [(70, 80)] * queues, "without a mask")
+    text = ethtool(f"-Q {cfg.ifname} --show-coalesce").stdout
+    ksft_eq([text.count(words) for words in ("rx-usecs: 70", "tx-usecs: 80")], [queues, queues], "shown without a mask")
+
+
 @ksft_variants([KsftNamedVariant(f"{rx}_{tx}", rx, tx) for rx, tx in
                 ((MIN, 0), (0, MIN), (MAX, MAX), (50, 100), (0, 0))])
 def accepted(cfg, rx, tx) -> None:
@@ -494,7 +515,7 @@ def toggled(cfg) -> None:
 def main() -> None:
     """Ksft boiler plate main"""
     with RavbEnv(__file__) as cfg:
-        ksft_run([offered, accepted, out_of_range, unsupported, per_queue, kept, rate, sent, sent_among_received,
+        ksft_run([offered, channels, accepted, out_of_range, unsupported, per_queue, kept, rate, sent, sent_among_received,
                   latency, toggled], args=(cfg,))
     ksft_exit()
 
