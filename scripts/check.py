@@ -701,7 +701,8 @@ C_TRAFFIC = (*TRAFFIC, "coalesce.offered", "coalesce.channels")
 RS_TRAFFIC = (*TRAFFIC, "coalesce")
 # Timers are the same everywhere: rates are measured with a chip of each kind of masks.
 RS_TRAFFIC_SHORT = (*TRAFFIC, *(f"coalesce.{case}" for case in
-                                ("offered", "channels", "accepted.*", "per_queue", "kept")))
+                                ("offered", "channels", "accepted.*", "per_queue", "kept", "recovered",
+                                 "busy_polling.*")))
 TOUCHING_DATA = ("probe", "ping", "vlan", "csum", "stats", "rings", "iperf", "jumbo", "errors")
 # With our driver, the port also goes to the C driver and back.
 RS_RECOVERY = (*RECOVERY, "board")

@@ -6,6 +6,7 @@
 import ctypes
 import errno
 import fcntl
+import itertools
 import json
 import mmap
 import os
@@ -16,12 +17,14 @@ import socket
 import statistics
 import struct
 import time
+from pathlib import Path
 
 from lib.py import RavbEnv, KsftNamedVariant, ksft_disruptive, ksft_eq, ksft_exit, ksft_ge, ksft_gt, ksft_in, \
     ksft_lt, ksft_pr, ksft_run, ksft_true, ksft_variants
-from lib.py import KsftFailEx, KsftSkipEx, bkg, cmd, defer, ethtool, sysfs_write, until
+from lib.py import KsftFailEx, KsftSkipEx, bkg, bpf, cmd, defer, ethtool, ip, sysfs_write, until
 from lib.py.packets import ETH_P_TEST, eth
 from suspend import sleep_until_alarm
+from txtimeout import WATCHDOG, stick
 
 MIN, MAX = 20, 10_000
 RANGE = f"can be 0 (off) or {MIN} to {MAX}"
@@ -32,6 +35,8 @@ WORDS = 23
 SIOCETHTOOL = 0x8946
 GCOALESCE, SCOALESCE, PERQUEUE = 0xe, 0xf, 0x4b
 QUEUE_MASK_WORDS = 128
+# Not in Python's socket.
+SO_BUSY_POLL, SO_PREFER_BUSY_POLL = 46, 69
 
 
 class Port:
@@ -144,6 +149,7 @@ def channels(cfg) -> None:
         done = cmd(f"ethtool -L {cfg.ifname} combined {count}", fail=False)
         ksft_true(done.ret != 0, f"{count} channels were accepted")
         ksft_in("not supported", done.stderr)
+    ksft_eq(Port(cfg).set_queues(1, (70, 80)), 0)
     ethtool(f"-Q {cfg.ifname} --coalesce rx-usecs 70 tx-usecs 80")
     ksft_eq(_queues(cfg), [(70, 80)] * queues, "without a mask")
     text = ethtool(f"-Q {cfg.ifname} --show-coalesce").stdout
@@ -467,11 +473,132 @@ def latency(cfg) -> None:
             ksft_lt(dense[1], base[1] + usecs + slack, "us at most")
 
 
+# Others who poll, or take queues out of use
+
+@ksft_disruptive
+def recovered(cfg) -> None:
+    """A transmit queue is stuck and restarted while the queue's timers run: both directions go on.
+
+    A direction that is left masked would be polled again when the RX ring is full, which takes a second here.
+    """
+    _need_rs(cfg)
+    twin = cfg.require_twin()
+    _plain(cfg)
+    _restore_later(cfg)
+    defer(twin.stuck_tx, 0, False)
+    defer(twin.order, "stop")
+    _set(cfg, MAX, MAX)
+    twin.flood(ethertype=ETH_P_TEST, dmac=cfg.mac, smac=cfg.remote_mac, size=64, interval="1ms", **{"for": "60s"})
+    stick(cfg, twin)
+    before = cfg.stats()["rx_packets"]
+    time.sleep(0.5)
+    received = cfg.stats()["rx_packets"] - before
+    twin.stuck_tx(0, False)
+    cfg.resume(WATCHDOG)
+    twin.order("stop")
+    irqs = _irqs(cfg)
+    # Without anything received that would have it polled.
+    frame = eth("02:00:00:00:00:77", cfg.mac, ETH_P_TEST, bytes(46))
+    with cfg.local_packets() as sock:
+        for _ in range(5):
+            sent = cfg.stats()["tx_packets"]
+            sock.sock.send(frame)
+            until(lambda: cfg.stats()["tx_packets"] > sent, 2, "a frame is taken back")  # noqa: B023
+    ksft_pr(f"{received} frames received in half a second of the recovery; {_irqs(cfg) - irqs} interrupts for 5 sent")
+    ksft_ge(received, 100, "frames in half a second")
+
+
+class Busy:
+    """A UDP socket that polls the port itself."""
+
+    def __init__(self, cfg, prefer: bool):
+        self.sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.sock.bind((cfg.addr_v["4"], 0))
+        # Not settimeout(), which has others wait than the socket.
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 2, 0))
+        self.sock.setsockopt(socket.SOL_SOCKET, SO_BUSY_POLL, 1000)
+        self.sock.setsockopt(socket.SOL_SOCKET, SO_PREFER_BUSY_POLL, int(prefer))
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+        self.port = self.sock.getsockname()[1]
+
+    def receive(self, count: int) -> list:
+        """The gaps between so many datagrams, in microseconds."""
+        times = []
+        for _ in range(count):
+            self.sock.recv(64)
+            times.append(time.monotonic())
+        return [1e6 * (b - a) for a, b in itertools.pairwise(times)]
+
+
+def _busy_polled() -> int:
+    """Packets that sockets have polled themselves."""
+    names, values = [line.split() for line in Path("/proc/net/netstat").read_text().splitlines()
+                     if line.startswith("TcpExt:")]
+    return int(dict(zip(names, values, strict=True))["BusyPollRxPackets"])
+
+
+@ksft_variants([KsftNamedVariant(f"{rx}_{tx}{'_preferred' * prefer}", rx, tx, prefer) for rx, tx, prefer in
+                ((0, 0, False), (300, 300, False), (MAX, MAX, False), (MAX, 0, True))])
+def busy_polling(cfg, rx, tx, prefer) -> None:
+    """A socket that polls does not wait for timers, nor keep interrupts from those who do not poll."""
+    _need_rs(cfg)
+    twin = cfg.require_twin()
+    _restore_later(cfg)
+    if prefer:
+        # What this is for: timers of the core for when the socket does not poll.
+        for name, value in (("gro_flush_timeout", "500000"), ("napi_defer_hard_irqs", "2")):
+            defer(sysfs_write, cfg.sysfs / name, (cfg.sysfs / name).read_text())
+            sysfs_write(cfg.sysfs / name, value)
+    else:
+        _plain(cfg)
+    _set(cfg, rx, tx)
+    gap, count = 700, 300
+    busy = Busy(cfg, prefer)
+    defer(busy.sock.close)
+    defer(twin.order, "stop")
+    polled = _busy_polled()
+    twin.flood(payload=32, src=cfg.remote_addr_v["4"], dst=cfg.addr_v["4"], dmac=cfg.mac, smac=cfg.remote_mac,
+               dport=busy.port, interval=f"{gap}us", count=count)
+    # The first one tells the socket what to poll.
+    gaps = busy.receive(count)[50:]
+    polled = _busy_polled() - polled
+    ksft_pr(f"{polled} of {count} polled by the socket; gaps of {statistics.median(gaps):.0f} us, "
+            f"at most {max(gaps):.0f}")
+    # Elsewhere the sender may be quicker than the receiver.
+    if cfg.virtual_time:
+        ksft_gt(polled, count / 2, "datagrams polled by the socket")
+        ksft_true(abs(statistics.median(gaps) / gap - 1) < 0.2, "one at a time, as they come")
+    # Whatever the last poll has found, interrupts come again.
+    for _ in range(5):
+        cfg.ping(count=2)
+
+
 # Races
+
+def _disturbances(cfg):
+    """Takes the queues out of use and back, again and again, in each of the ways; yields when they are back."""
+    programs = [bpf.Program(bpf.verdict_program(bpf.PASS)) for _ in range(2)]
+    for program in programs:
+        defer(program.close)
+    defer(ip, f"link set dev {cfg.ifname} xdpdrv off")
+    defer(ethtool, f"-G {cfg.ifname} rx 1024 tx 64")
+    sizes = itertools.cycle(("rx 256 tx 128", "rx 1024 tx 64"))
+    while True:
+        cfg.set_link(False)
+        cfg.set_link(True)
+        yield
+        ethtool(f"-G {cfg.ifname} {next(sizes)}")
+        yield
+        for program in programs:
+            ip(f"-force link set dev {cfg.ifname} xdpdrv pinned {program.path}")
+            yield
+        ip(f"link set dev {cfg.ifname} xdpdrv off")
+        yield
+
 
 @ksft_disruptive
 def toggled(cfg) -> None:
-    """Values change every few milliseconds under traffic, with down and up between: it goes on and on.
+    """Values change every few milliseconds under traffic, while queues stop and start: it goes on and on.
 
     For 5 seconds, or 30 with RAVB_LONG=1 in the environment.
     """
@@ -493,20 +620,21 @@ def toggled(cfg) -> None:
     cycles, least = 0, None
     with bkg(f"ping -q -n -i 0.001 -W 1 -s 200 {cfg.addr_v['4']}", host=cfg.remote), \
             bkg(f"ping -q -n -i 0.002 -W 1 -s 1000 {cfg.remote_addr_v['4']}"), Child(change) as changes:
-        while time.monotonic() < end:
-            cfg.set_link(False)
-            cfg.set_link(True)
+        for _ in _disturbances(cfg):
+            # Each way once, at least.
+            if time.monotonic() >= end and cycles >= 5:
+                break
             cycles += 1
             until(cfg.link_up, 15, "link")
             cfg.resume(5)
-            for _ in range(8):
+            for _ in range(4):
                 before = cfg.stats()
                 time.sleep(0.1)
                 after = cfg.stats()
                 passed = min(after[n] - before[n] for n in ("rx_packets", "tx_packets"))
                 least = passed if least is None else min(least, passed)
         count = changes.count
-    ksft_pr(f"{count} changes, {cycles} times down and up; at least {least} packets each way in 100 ms")
+    ksft_pr(f"{count} changes, queues stopped {cycles} times; at least {least} packets each way in 100 ms")
     ksft_gt(count, 50 * seconds, "changes")
     ksft_gt(least, 5, "packets in 100 ms")
     cfg.resume()
@@ -515,8 +643,8 @@ def toggled(cfg) -> None:
 def main() -> None:
     """Ksft boiler plate main"""
     with RavbEnv(__file__) as cfg:
-        ksft_run([offered, channels, accepted, out_of_range, unsupported, per_queue, kept, rate, sent, sent_among_received,
-                  latency, toggled], args=(cfg,))
+        ksft_run([offered, channels, accepted, out_of_range, unsupported, per_queue, kept, rate, sent,
+                  sent_among_received, latency, recovered, busy_polling, toggled], args=(cfg,))
     ksft_exit()
 
 

@@ -30,7 +30,7 @@ def _fill(cfg) -> None:
         ksft_ge(sent, RING, "frames until nothing more was taken")
 
 
-def _stick(cfg, twin, receiving: bool = False) -> None:
+def stick(cfg, twin, receiving: bool = False) -> None:
     """The engine gets stuck with a full ring, until the driver says that it noticed."""
     errors = cfg.stats()["tx_errors"]
     with KernelLog() as log:
@@ -50,7 +50,7 @@ def stuck_engine(cfg) -> None:
     twin = cfg.require_twin()
     before = cfg.stats()["tx_errors"]
     defer(twin.stuck_tx, 0, False)
-    _stick(cfg, twin)
+    stick(cfg, twin)
     # Stuck until the recovery, which waits for the engine for 100 ms, has given up: it says nothing
     # then that could be waited for.
     cmd("sleep 1")
@@ -66,7 +66,7 @@ def freed_during_recovery(cfg) -> None:
     fatal(cfg, "B9")
     defer(twin.stuck_tx, 0, False)
     with bkg(f"ping -q -n -i 0.001 -W 1 {cfg.remote_addr_v['4']}"):
-        _stick(cfg, twin)
+        stick(cfg, twin)
         twin.stuck_tx(0, False)
         cfg.resume(WATCHDOG)
 
@@ -78,7 +78,7 @@ def noticed_while_receiving(cfg) -> None:
     defer(twin.stuck_tx, 0, False)
     with bkg(f"ping -q -n -i 0.01 -W 1 {cfg.addr_v['4']}", host=cfg.remote):
         received = cfg.stats()["rx_packets"]
-        _stick(cfg, twin, receiving=True)
+        stick(cfg, twin, receiving=True)
         ksft_ge(cfg.stats()["rx_packets"] - received, 100, "packets received meanwhile")
     twin.stuck_tx(0, False)
     cfg.resume(WATCHDOG)
@@ -101,7 +101,7 @@ def others_go_on(cfg) -> None:
         sock.setsockopt(socket.SOL_SOCKET, ptp.SO_TIMESTAMPING,
                         ptp.SOF_TX_HARDWARE | ptp.SOF_RAW_HARDWARE)
         before = clock.sample()
-        _stick(cfg, twin)
+        stick(cfg, twin)
         # Sent after the timeout, while queue 0 is stuck or being restarted.
         start = clock.now()
         sock.sendto(b"stamp me", (cfg.remote_addr_v["4"], 9))
@@ -124,7 +124,7 @@ def restart_refused(cfg) -> None:
     defer(twin.stuck_dlr, False)
     twin.stuck_dlr(True)
     with KernelLog() as log:
-        _stick(cfg, twin)
+        stick(cfg, twin)
         if cfg.driver == "rs":
             line = log.find("starting all queues anew", WATCHDOG)
             ksft_true(line, "the driver has noticed that the restart does not help")
