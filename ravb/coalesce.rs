@@ -15,8 +15,8 @@
 //! ([`Unmask`]):
 //!
 //! - at once, if nothing is set for the direction;
-//! - by the direction's timer, if the poll has found something in it, or one before it that this one
-//!   has followed at once;
+//! - by the direction's timer, if the poll has found something in it, or another one that it has
+//!   followed at once;
 //! - if they have found nothing, they were about the other direction: if there is a timer from an
 //!   earlier poll, it goes on, otherwise the direction is unmasked as it was before. So sending
 //!   does not delay the first packet received, nor the other way round.
