@@ -559,10 +559,10 @@ def livelock(driver: str):
 
 def paced(kernel: str):
     """What rx-usecs alone does, also where the core's coalescing is off by default."""
-    return flood("BENCH_POLICIES='off rx100' BENCH_LOADS=udp_rx python3 /root/coalesce.py rs 2 0 0",
-                 ("coalesce", "quiet", "pmu"), {"off", "rx100"},
+    return flood("BENCH_POLICIES='off rx150' BENCH_LOADS=udp_rx python3 /root/coalesce.py rs 2 0 0",
+                 ("coalesce", "quiet", "pmu"), {"off", "rx150"},
                  lambda rates: {"livelock with all off": rates["off"] < 50,
-                                "cured by rx-usecs alone": rates["rx100"] > 200},
+                                "cured by rx-usecs alone": rates["rx150"] > 200},
                  limit=900, DRIVER="rs", KERNEL=kernel)
 
 
