@@ -802,12 +802,14 @@ impl<'b, T: Operations> Setup<'b, T> {
     }
 
     /// Turns threaded NAPI on by default. Sysfs can change it.
+    ///
+    /// There may be no memory for the threads. (`netif_threaded_enable` takes that for a bug.)
     pub fn threaded_default_on(&mut self) -> Result {
         let dev = self.device()?;
+        let on = bindings::netdev_napi_threaded_NETDEV_NAPI_THREADED_ENABLED;
 
-        // SAFETY: `as_raw` is valid, and not registered yet: nobody else looks at the setting.
-        unsafe { bindings::netif_threaded_enable(dev.as_raw()) };
-        Ok(())
+        // SAFETY: `as_raw` is valid. Process context, and nobody holds the device's lock.
+        to_result(unsafe { bindings::dev_set_threaded(dev.as_raw(), on) })
     }
 
     /// Requests an interrupt line, which calls [`Operations::interrupt`] with `line` from now on.
