@@ -386,6 +386,7 @@ impl<T: Operations> Table<T> {
         get_ringparam: provided!(HAS_RINGS, Self::rings),
         set_ringparam: provided!(HAS_SET_RINGS, Self::set_rings),
         get_channels: provided!(HAS_CHANNELS, Self::channels),
+        set_channels: provided!(HAS_CHANNELS, Self::set_channels),
         get_coalesce: provided!(HAS_COALESCE, Self::coalesce),
         set_coalesce: provided!(HAS_SET_COALESCE, Self::set_coalesce),
         get_per_queue_coalesce: provided!(HAS_COALESCE, Self::queue_coalesce),
@@ -527,6 +528,15 @@ impl<T: Operations> Table<T> {
         channels.rx_count = now.rx;
         channels.tx_count = now.tx;
         channels.combined_count = now.combined;
+    }
+
+    // Called for other numbers only: those that there are the stack takes by itself, if there is
+    // this function.
+    extern "C" fn set_channels(
+        _ndev: *mut bindings::net_device,
+        _channels: *mut bindings::ethtool_channels,
+    ) -> c_int {
+        EOPNOTSUPP.to_errno()
     }
 
     fn load_coalesce(c: &bindings::ethtool_coalesce) -> Coalesce {
