@@ -4,7 +4,8 @@
 
 Writes build/bench/CASE.json (a list of rows), .txt (the table) and .svg (the plot). Every run is
 deterministic; SEEDS='1 2 3' are the samples (layout of the kernel's memory, the model's delays).
-CASE=throughput is TCP and UDP in both directions on one CPU, CASE=insns the instructions for a packet of 64 bytes.
+CASE=throughput is TCP and UDP in both directions on one CPU and on two, CASE=insns the instructions for a packet
+of 64 bytes.
 CASE=rx is what a received packet costs, by where its buffer comes from, with prefetching or not, and with XDP programs.
 CASE=model measures the model itself, by the wall clock of this machine: leave it alone meanwhile.
 """
@@ -13,6 +14,7 @@ import json
 import math
 import os
 import sys
+from itertools import product
 from pathlib import Path
 from statistics import median
 
@@ -180,22 +182,26 @@ def model_table(rows: list[dict], _drivers: list[str]) -> str:
     return "\n".join(f"{r['driver']:<5}{r['metric']:<16}{r['policy']:<10}{r['value']:10.0f} {r['unit']}" for r in rows)
 
 
-def by_load(case: str, figures: dict[str, str]):
-    """A case whose guest script prints an object a load: the median of each figure, {key: unit}."""
+def by_load(case: str, figures: dict[str, str], machines: tuple[int, ...] = (1,)):
+    """A case whose guest script prints an object a load: the median of each figure, {key: unit}.
+
+    On machines with so many CPUs each.
+    """
 
     def measure(drivers: list[str], seeds: list[int]) -> list[dict]:
         rows = []
-        for driver in drivers:
+        for cpus, driver in product(machines, drivers):
             samples: dict[tuple[str, str], list[float]] = {}
             for seed in seeds:
-                print(f"bench: {case}, {driver}, seed {seed}", file=sys.stderr, flush=True)
+                print(f"bench: {case}, {driver}, {cpus} CPUs, seed {seed}", file=sys.stderr, flush=True)
                 options = Options(
                     run=f"python3 /root/{case}.py",
                     driver=driver,
+                    cpus=cpus,
                     icount=True,
                     seed=seed,
                     files=[GUEST / f"{case}.py", GUEST / "quiet.py", GUEST / "pmu.py"],
-                    timeout=600,
+                    timeout=1800,
                 )
                 result = run(options)
                 for line in result.text.splitlines():
@@ -203,7 +209,7 @@ def by_load(case: str, figures: dict[str, str]):
                     for figure in figures:
                         samples.setdefault((sample["load"], figure), []).append(sample[figure])
             rows += [
-                row(case, driver, "both", f"{load}_{figure}", round(median(values), 1), figures[figure])
+                row(case, driver, "default", f"{load}_{figure}", round(median(values), 1), figures[figure], cpus=cpus)
                 for (load, figure), values in samples.items()
             ]
         return rows
@@ -213,10 +219,10 @@ def by_load(case: str, figures: dict[str, str]):
 
 def by_load_table(rows: list[dict], drivers: list[str]) -> str:
     """One line a figure, a column a driver."""
-    lines = [f"{'':<28}" + "".join(f"{d:>12}" for d in drivers)]
-    for metric, unit in dict.fromkeys((r["metric"], r["unit"]) for r in rows):
-        values = {r["driver"]: r["value"] for r in rows if r["metric"] == metric}
-        lines.append(f"{metric:<28}" + "".join(f"{values[d]:12.1f}" for d in drivers) + f"  {unit}")
+    lines = [f"{'':<28}{'CPUs':>4}" + "".join(f"{d:>12}" for d in drivers)]
+    for metric, cpus, unit in dict.fromkeys((r["metric"], r["cpus"], r["unit"]) for r in rows):
+        values = {r["driver"]: r["value"] for r in rows if (r["metric"], r["cpus"]) == (metric, cpus)}
+        lines.append(f"{metric:<28}{cpus:4}" + "".join(f"{values[d]:12.1f}" for d in drivers) + f"  {unit}")
     return "\n".join(lines)
 
 
@@ -224,7 +230,7 @@ def by_load_table(rows: list[dict], drivers: list[str]) -> str:
 CASES = {
     "livelock": (livelock, livelock_table, livelock_plot),
     "model": (model, model_table, None),
-    "throughput": (by_load("throughput", {"mbit": "Mbit/s"}), by_load_table, None),
+    "throughput": (by_load("throughput", {"mbit": "Mbit/s"}, (1, 2)), by_load_table, None),
     "insns": (by_load("insns", {"kernel": "instructions", "user": "instructions"}), by_load_table, None),
     "coalesce": (bench_coalesce.measure, bench_coalesce.table, None),
     "rx": (bench_rx.measure, bench_rx.table, None),

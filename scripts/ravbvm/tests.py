@@ -34,7 +34,6 @@ class OptionsTest(unittest.TestCase):
         self.refused("MEM=4G: must be a size", MEM="4G")
         self.refused("RUN is missing", RUN="")
         self.refused("PEER=host: ICOUNT=1 needs", PEER="host", ICOUNT="1")
-        self.refused("CPUS=2: ICOUNT=1", CPUS="2", ICOUNT="1")
         self.refused("PORTS=1: PEER=port needs two", PEER="port", PORTS="1")
         self.refused("SHIFT needs ICOUNT=1", SHIFT="2")
         self.refused("may hold neither", PCAP="/tmp/a:b")
