@@ -41,6 +41,13 @@ use super::{
     }, //
 };
 
+/// How all memory for pools is allocated, in any context.
+///
+/// Where sleeping is allowed the pool itself must not do it: it keeps its mapped pages in an XArray
+/// that it locks against softirqs, and the XArray, which does not know that, would sleep with them
+/// disabled.
+const GFP: bindings::gfp_t = bindings::GFP_ATOMIC | bindings::__GFP_NOWARN;
+
 /// A page pool, for the RX queue of one NAPI instance.
 ///
 /// Once it is [adopted](Source::adopt) it should be dropped while that instance is disabled (the
@@ -120,7 +127,6 @@ impl PagePool {
         let buffers = Allocator {
             pool: &mut pool,
             layout,
-            gfp: bindings::GFP_KERNEL,
         }
         .fill(count)?;
 
@@ -166,11 +172,7 @@ impl<'b> Source<'b> for PagePool {
         }
         layout.check()?;
         // INVARIANT: Just checked.
-        Ok(Allocator {
-            pool: self,
-            layout,
-            gfp: owner.gfp(),
-        })
+        Ok(Allocator { pool: self, layout })
     }
 
     #[inline]
@@ -199,7 +201,6 @@ impl<'b> Source<'b> for PagePool {
 pub struct Allocator<'a> {
     pool: &'a mut PagePool,
     layout: Layout,
-    gfp: bindings::gfp_t,
 }
 
 impl Allocate<Pooled> for Allocator<'_> {
@@ -220,7 +221,7 @@ impl Allocate<Pooled> for Allocator<'_> {
                 &mut address,
                 self.layout.start,
                 self.layout.len,
-                self.gfp,
+                GFP,
             )
         };
 
