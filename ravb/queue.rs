@@ -127,8 +127,13 @@ pub(super) fn exchange<'b>(dev: &Device<'b, Ravb>, rings: AllRings<'b>, rtnl: &R
     result
 }
 
-/// Replaces the XDP program of rings that have one. They go on: what arrives meanwhile waits.
-pub(super) fn replace_program(dev: &Device<'_, Ravb>, program: &Program, _rtnl: &Rtnl) -> Result {
+/// Replaces the XDP program of rings that have one, by another or none. They go on: what arrives
+/// meanwhile waits.
+pub(super) fn replace_program(
+    dev: &Device<'_, Ravb>,
+    program: Option<&Program>,
+    _rtnl: &Rtnl,
+) -> Result {
     for queue in 0..dev.data().info.queues {
         let napi = dev.napi(queue).ok_or(EINVAL)?;
         let running = napi.is_enabled();

@@ -298,8 +298,8 @@ impl<'b> RxRing<'b> {
         })
     }
 
-    /// Replaces the XDP program, if there is one. No poll is running.
-    pub(super) fn replace_program(&mut self, program: &Program) {
+    /// Replaces the XDP program, if there is one, by another or none. No poll is running.
+    pub(super) fn replace_program(&mut self, program: Option<&Program>) {
         match self {
             Self::NormalXdp(ring) => ring.hook.replace(program),
             Self::ExtendedXdp(ring) => ring.hook.replace(program),

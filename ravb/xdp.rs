@@ -137,7 +137,8 @@ impl<'b, S: Source<'b>> Hook<'b, S> for NoProgram {
 
 /// A program, on a queue.
 pub(super) struct Loaded {
-    program: Program,
+    /// None if it was taken away and there was no memory for rings without.
+    program: Option<Program>,
     has_frags: bool,
     rx_queue: RxQueue,
     queue: usize,
@@ -150,10 +151,11 @@ pub(super) struct Loaded {
 }
 
 impl Loaded {
-    /// Replaces the program. No poll is running.
-    pub(super) fn replace(&mut self, program: &Program) {
-        self.has_frags = program.has_frags();
-        self.program = program.clone();
+    /// Replaces the program by another or none. No poll is running.
+    pub(super) fn replace(&mut self, program: Option<&Program>) {
+        // The stack copes with several buffers.
+        self.has_frags = program.is_none_or(Program::has_frags);
+        self.program = program.cloned();
     }
 }
 
@@ -176,7 +178,7 @@ impl<'b> Hook<'b, PagePool> for Loaded {
             pool,
             buffers,
             Self {
-                program: program.clone(),
+                program: Some(program.clone()),
                 has_frags: program.has_frags(),
                 rx_queue,
                 queue,
@@ -211,9 +213,15 @@ impl<'b> Hook<'b, PagePool> for Loaded {
                 return Outcome::Failed;
             }
         }
+        let Some(program) = &self.program else {
+            return match frame.into_skb() {
+                Ok(skb) => Outcome::Packet { skb, intact: true },
+                Err(_) => Outcome::Failed,
+            };
+        };
         let bounds = frame.bounds();
 
-        match frame.run(&self.program) {
+        match frame.run(program) {
             Action::Pass => {
                 let intact = frame.bounds() == bounds;
 
@@ -235,7 +243,7 @@ impl<'b> Hook<'b, PagePool> for Loaded {
                 let sent = match frame.into_frame() {
                     Ok(frame) => tx::send_frame(dev, self.queue, frame, cx).is_ok(),
                     Err(frame) => {
-                        frame.tx_failed(&self.program);
+                        frame.tx_failed(program);
                         false
                     }
                 };
@@ -249,7 +257,7 @@ impl<'b> Hook<'b, PagePool> for Loaded {
                 Outcome::Gone
             }
             Action::Redirect => {
-                if frame.redirect(&self.program) {
+                if frame.redirect(program) {
                     counts.redirect += 1;
                     self.redirected = true;
                 } else {
@@ -277,7 +285,8 @@ impl<'b> Hook<'b, PagePool> for Loaded {
 ///
 /// The first program and the end of the last one need other rings, with other buffers. They are
 /// allocated while the old ones go on, which is all that can fail. Another program takes the place
-/// of one in the rings.
+/// of one in the rings, and so does none if memory is short: somebody who closes a link to a
+/// program cannot be told that this has failed. Those rings go on until others are allocated.
 pub(super) fn setup(
     dev: &Device<'_, Ravb>,
     program: Option<Program>,
@@ -290,12 +299,13 @@ pub(super) fn setup(
 
     if data.is_up(rtnl) {
         match &program {
-            Some(program) if loaded => queue::replace_program(dev, program, rtnl)?,
+            Some(_) if loaded => queue::replace_program(dev, program.as_ref(), rtnl)?,
             _ if loaded || program.is_some() => {
-                let rings = queue::allocate(dev, &data.ring_sizes(), program.as_ref(), rtnl)
-                    .inspect_err(|_| extack.set(c"no memory for the rings of XDP"))?;
-
-                queue::exchange(dev, rings, rtnl)?;
+                match queue::allocate(dev, &data.ring_sizes(), program.as_ref(), rtnl) {
+                    Ok(rings) => queue::exchange(dev, rings, rtnl)?,
+                    Err(_) if program.is_none() => queue::replace_program(dev, None, rtnl)?,
+                    Err(e) => return Err(extack.fail(e, c"no memory for the rings of XDP")),
+                }
             }
             _ => (),
         }
