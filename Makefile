@@ -18,7 +18,10 @@ $(if $(UNKNOWN),$(error there is no option $(UNKNOWN); see README.md))
 
 TB := scripts/tb
 
-.PHONY: help run check vm shell bench twin-check kunit sdk modules lint fmt clean
+comma := ,
+space := $(subst ,, )
+
+.PHONY: help run check vm shell bench twin-check kunit kselftest sdk modules lint fmt clean
 help:
 	@sed -n 's/^## //p' Makefile
 
@@ -53,6 +56,10 @@ lint: board
 ## make kunit    the driver's own unit tests, in the debug kernel
 kunit: board
 	@$(TB) python3 scripts/check.py kunit
+
+## make kselftest [CHIP=…]   the kernel tree's own tests on both drivers, compared (TESTS='stats csum …': some)
+kselftest: board
+	@$(TB) python3 scripts/check.py 'kselftest-$(or $(CHIP),gbeth)$(if $(TESTS),:$(subst $(space),$(comma),$(strip $(TESTS))))'
 
 ## make fmt      format all Rust code, as lint wants it
 fmt: board

@@ -614,6 +614,30 @@ def tap(*command: str, limit: float = 600):
     return suite
 
 
+def kselftest(chip: str, tests=()):
+    """The kernel tree's own tests on both drivers, and what ours makes of them beside the C driver."""
+    def suite(name: str, report: Report, selection: list) -> None:
+        import kselftest as tree
+        said = []
+        status, tail = run_lines([str(TOP / "scripts/kselftest.sh"), "--print"], LOGS / f"{name}-build.log", 1800,
+                                 take=said.append)
+        if status:
+            report.add(Result(name, "build", FAIL, f"status {status}", tail))
+            return
+        wanted = tree.select(selection or tests)
+        if not wanted:
+            report.add(Result(name, "selection", FAIL, f"no such tests: {' '.join(selection)}"))
+            return
+        runs = tree.run(chip, wanted, vm, f"{said[-1]} scripts/kselftest-guest", LOGS, name)
+        kinds = {tree.PASS: PASS, tree.FAIL: FAIL, tree.SKIP: SKIP, tree.XFAIL: XFAIL}
+        for case, (status, why, detail) in tree.judge_all(wanted, runs).items():
+            report.add(Result(name, case, kinds[status], why, detail))
+        text = tree.table(chip, runs)
+        (LOGS / f"{name}.txt").write_text(text, encoding="utf-8")
+        report.say(f"{name}: the table is in {(LOGS / name).relative_to(TOP)}.txt")
+    return suite
+
+
 FUZZ_RUNS, FUZZ_STEPS = 300, 2000
 
 
@@ -715,6 +739,9 @@ SMP_LINES = ("probe", "ping.small.*_56", "iperf", "timestamping", "errors", "txt
 # On the debug kernel, which takes several times as long.
 DEBUG = (*TRAFFIC, "unload")
 
+# Of the kernel tree's own tests, those that say much in a few seconds.
+KSELFTEST_SHORT = ("stats", "queues", "napi_id", "csum", "nic_timestamp", "ring_reconfig")
+
 # The CPU port of a switch, which only our second driver knows.
 INJECT = ("inject", "ping", "iperf")
 
@@ -764,6 +791,8 @@ SUITES = {
     **{f"rs-smp-{c}": with_module(oracle(c, tests=tests, vm={"DRIVER": "rs", "ICOUNT": None, "CPUS": 2}))
        for tests, chips in ((SMP, ("gbeth", "gen3")), (SMP_LINES, ("gen2", "gen4", "rzv2m"))) for c in chips},
     "rs-inject": with_module(oracle("inject", tests=INJECT, vm={"DRIVER": "rs"})),
+    **{f"kselftest-{c}": with_module(kselftest(c)) for c in CHIPS},
+    **{f"kselftest-short-{c}": with_module(kselftest(c, KSELFTEST_SHORT)) for c in ("gbeth", "gen3")},
     "wait": rustc_test("wait/bounded.rs"),
     "kunit": debug(kunit),
     # Anything that one of the debug kernel's checkers says makes these fail.
@@ -774,8 +803,9 @@ SUITES = {
        for c in CHIPS},
 }
 
-# Not in each run, since the debug kernel takes longer to build than all tests may: `make check TESTS='kunit debug-*'`.
-ON_REQUEST = ("kunit", "debug-", "failures-")
+# Not in each run: the debug kernel takes longer to build than all tests may (`make check TESTS='kunit debug-*'`), and
+# all of the kernel tree's tests take many minutes for each chip (`make kselftest`).
+ON_REQUEST = ("kunit", "debug-", "failures-", "kselftest-")
 
 BY_THE_CLOCK = ("host-", "rs-smp-")
 

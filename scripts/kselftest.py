@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The kernel tree's own tests (kselftests) against both drivers: what is run, how it is read and judged.
+
+check.py runs this, one guest for each driver, as suites kselftest-CHIP; scripts/kselftest.sh builds the tests, and
+scripts/kselftest-guest/run runs them in the guest. What C passes ours has to pass; where C skips or fails, ours passes
+or gives one of the reasons that are listed here.
+"""
+
+import re
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase as fnmatch
+from typing import ClassVar
+
+PASS, FAIL, SKIP, XFAIL, NONE = "pass", "fail", "skip", "xfail", "-"
+
+# Seconds that a test may take in the guest's time, in the order in which they are run: the two long ones last.
+TESTS = {
+    "drivers/net/stats.py": 300,
+    "drivers/net/queues.py": 200,
+    "drivers/net/napi_threaded.py": 200,
+    "drivers/net/napi_id.py": 200,
+    "drivers/net/ping.py": 600,
+    "drivers/net/hw/csum.py": 400,
+    "drivers/net/hw/irq.py": 200,
+    "drivers/net/ring_reconfig.py": 400,
+    "drivers/net/xdp.py": 900,
+    "drivers/net/hw/nic_timestamp.py": 200,
+    "ptp/phc.sh": 400,
+    "drivers/net/hw/ethtool_std_stats.sh": 300,
+    "drivers/net/hw/ethtool_rmon.sh": 300,
+    "drivers/net/so_txtime.py": 600,
+    "drivers/net/hw/loopback.sh": 100,
+    "net/netdevice.sh": 300,
+    "drivers/net/hw/gro_hw.py": 200,
+    "drivers/net/hw/xdp_metadata.py": 200,
+    "drivers/net/hw/xsk_reconfig.py": 200,
+    "drivers/net/hw/pp_alloc_fail.py": 200,
+    "drivers/net/hds.py": 200,
+    "drivers/net/shaper.py": 200,
+    "drivers/net/hw/tso.py": 200,
+    "drivers/net/hw/uso.py": 200,
+    "drivers/net/hw/ntuple.py": 200,
+    "drivers/net/gro.py": 1800,
+    "drivers/net/netpoll_basic.py": 300,
+}
+
+# Processors, where one is not enough: it sets an affinity that three have. There is no virtual time then.
+CPUS = {"drivers/net/hw/irq.py": 3}
+
+# What skips without saying why, and why it does.
+UNSAID = {"drivers/net/hw/ethtool_std_stats.sh": "the driver reports no such counter"}
+
+# Why ours may skip, by what the test says, and what there is to add.
+REASONS = {
+    r"^(pause|FEC) not supported by the device": "the MAC has none",
+    r"^cannot decrement queue: already at 1": "",
+    r"^device does not support offloaded XDP": "",
+    r"^device does not support 2\+ combined channels": "GbEth has one queue each way",
+    r"^device does not support native-multi-buffer XDP": "",
+    r"rx-gro-hw|large-receive-offload|-segmentation|LSO": "no such offload in the MAC",
+    r"tcp-data-split|hds-thresh|^ring-set not": "the MAC does not split headers from data",
+    r"ntuple-filters|XDP rx hash": "the MAC has neither filters nor hashes",
+    r"shaper|^netdev has \d queues": "shaping is not offered",
+    r"^Need at least \d queues": "",
+    r"loopback feature": "the MAC's loopback mode is not offered",
+    r"^PTP device not provided|^timestamping configuration is not": "no PTP clock in this chip",
+    r"^the driver reports no such counter": "the MAC counts errors only, which ip -s -s link shows",
+    r"rx histogram counters|tx histogram counters": "the MAC has none",
+    r"zerocopy": "AF_XDP by copying only",
+    r"requires tx checksum offload": "EtherAVB computes none",
+    r"^could not build qdisc backlog": "the ring does not stay full; the test expects such devices",
+    r"function error injection": "needs fault injection: our failures.py, on the debug kernel",
+    r"interface kept up|set IP address": "",
+    r"ethtool dump not supported": "",
+}
+
+MTU = "wants an MTU of 9000, the limit of the port is lower; within it: tests/treexdp.py"
+NO_SUMS = "depends on a TX checksum offload that the test has turned off, or that the chip has not"
+CHANNELS = "wants fewer or more channels, whose number is the chip's"
+# Where ours fails as the C driver does, and why that is right.
+EXPECTED = {
+    ("drivers/net/ping.py", "test_xdp_*_mb"): MTU,
+    ("drivers/net/xdp.py", "*_mb*"): MTU,
+    ("drivers/net/xdp.py", "*_adjst_*"): MTU,
+    ("drivers/net/napi_threaded.py", "*"): CHANNELS,
+    ("drivers/net/queues.py", "addremove_queues"): CHANNELS,
+    ("drivers/net/ring_reconfig.py", "ringparam"): CHANNELS,
+    ("drivers/net/hw/irq.py", "check_reconfig_queues"): CHANNELS,
+    ("net/netdevice.sh", "*: Turned on feature: *-offload"): NO_SUMS,
+    ("net/netdevice.sh", "*: Turned on feature: scatter-gather"): NO_SUMS,
+    ("net/netdevice.sh", "*: Cannot set MAC address"): "the address of a port that is up is not changed",
+}
+
+
+@dataclass
+class Case:
+    """One line of a test's output that says how something went."""
+
+    name: str
+    status: str
+    why: str = ""
+    detail: list = field(default_factory=list)
+
+
+@dataclass
+class Run:
+    """One test on one driver."""
+
+    test: str
+    cases: dict = field(default_factory=dict)
+    status: str = ""        # of the process, or why there is none
+    after: str = ""         # "ok", or what is wrong with the port after it
+    seconds: float = 0
+    planned: int = 0
+    detail: list = field(default_factory=list)
+
+
+class Reader:
+    """Reads what scripts/kselftest-guest/run prints."""
+
+    TAP = re.compile(r"^(not )?ok \d+ (\S+)(?:\s*# *(SKIP|XFAIL)\b[ :]*(.*))?\s*$", re.IGNORECASE)
+    # The shell tests' own ways to say it.
+    TEST = re.compile(r"^TEST: (.*?)\s+\[ *(OK|FAIL|SKIP|XFAIL) *\]\s*$")
+    WORD = re.compile(r"^(PASS|FAIL|SKIP|XFAIL): (.*)$")
+    KINDS: ClassVar = {"OK": PASS, "PASS": PASS, "FAIL": FAIL, "SKIP": SKIP, "XFAIL": XFAIL}
+
+    def __init__(self):
+        self.runs = {}
+        self._run = None
+        self._nothing = False       # the test has planned for no case
+
+    def take(self, line: str) -> None:
+        if found := re.match(r"^# selftests: (\S+)$", line):
+            self._run = self.runs.setdefault(found[1], Run(found[1]))
+        elif self._run is None:
+            return
+        elif found := re.match(r"^# status: \S+ (.*) (\d+) ms$", line):
+            self._run.status, self._run.seconds = found[1], int(found[2]) / 1000
+            self._end()
+        elif found := re.match(r"^# after: \S+ (.*)$", line):
+            self._run.after = found[1]
+            self._run = None
+        elif found := re.match(r"^1\.\.(\d+)(?: *# *SKIP *(.*))?", line):
+            self._run.planned = int(found[1])
+            if found[2] is not None:
+                self._add("all", SKIP, found[2])
+            elif not self._run.planned:
+                self._nothing = True
+        elif found := self.TAP.match(line):
+            bad, name, how, why = found.groups()
+            status = FAIL if bad else self.KINDS[how.upper()] if how else PASS
+            self._add(name.partition(".")[2] or name, status, why or "")
+        elif found := self.TEST.match(line):
+            whole = found[1].removeprefix("SKIP: ")
+            if whole != found[1]:
+                self._add("all", SKIP, whole)
+            else:
+                self._add(found[1], self.KINDS[found[2]])
+        elif found := self.WORD.match(line):
+            kind = self.KINDS[found[1]]
+            # The outcome is no part of the name.
+            self._add(found[2].replace("Failed to turn", "Turned"), kind, found[2] if kind in (SKIP, XFAIL) else "")
+        elif not line.startswith(("# Totals:", "# Interface:", "TAP version")):
+            self._run.detail.append(line.removeprefix("# "))
+
+    def _add(self, name: str, status: str, why: str = "") -> None:
+        run = self._run
+        # Of a reason in words of its own before the line, the last ones.
+        if status in (SKIP, XFAIL) and not why:
+            why = UNSAID.get(run.test) or next((d for d in reversed(run.detail) if d.strip()), "")
+        elif status == FAIL and not why:
+            why = self._fault()
+        n = 2
+        base = name
+        while name in run.cases:
+            name, n = f"{base} ({n})", n + 1
+        run.cases[name] = Case(name, status, why.strip(), run.detail)
+        run.detail = []
+
+    def _fault(self) -> str:
+        """Of a failed case: what was said when it failed, without the way there."""
+        said = [d.removeprefix("Exception|").strip() for d in self._run.detail]
+        for words in (r"^STDERR: (.*)", r"^(Check failed .*)",
+                      r"^(?:[\w.]+\.)?(\w+(?:Error|Failure|Ex|Exception): .*)"):
+            if found := next((m for m in (re.search(words, line) for line in reversed(said)) if m), None):
+                return found[1]
+        return ""
+
+    def _end(self) -> None:
+        run = self._run
+        nothing, self._nothing = self._nothing, False
+        if (run.status == "4" or nothing) and not run.cases:
+            self._add("all", SKIP)
+        elif run.status == "0" and not run.cases:
+            self._add("all", PASS)
+        elif len(run.cases) < run.planned or not run.cases or (
+                run.status != "0" and not any(c.status in (FAIL, SKIP) for c in run.cases.values())):
+            why = {"124": "took too long", "137": "took too long"}.get(run.status, f"status {run.status}")
+            run.cases["all"] = Case("all", FAIL, f"{why}, {len(run.cases)} of {run.planned} cases", run.detail)
+
+
+def boot(driver: str, chip: str, tests: list, cpus: int, vm, files: str, log) -> tuple:
+    """Runs @tests on @driver; ({test: Run}, what the kernel or the runner complained about).
+
+    A guest that dies takes one test with it: another guest does the rest.
+    """
+    runs, said = {}, []
+    rest = list(tests)
+    while rest:
+        reader = Reader()
+        words = " ".join(f"{TESTS[t]}:{t}" for t in rest)
+        settings = {"ICOUNT": 1} if cpus == 1 else {"CPUS": cpus}
+        status, tail = vm(f"kselftest-guest/run {words}", log, 3000, reader.take, DRIVER=driver, CHIP=chip, PEER="port",
+                          FILES=files, **settings)
+        runs |= reader.runs
+        done = [t for t in rest if t in reader.runs and reader.runs[t].after]
+        if status:
+            said.append(f"after {done[-1] if done else 'the start'}: {tail[-1] if tail else status}")
+        rest = [t for t in rest if t not in done]
+        if rest:
+            run = runs.setdefault(rest[0], Run(rest[0]))
+            run.cases["all"] = Case("all", FAIL, f"the guest died: {tail[-1] if tail else status}", run.detail[-20:])
+            rest = rest[1:]
+    return runs, said
+
+
+def judge(test: str, case: str, c: str, ours: Case) -> tuple:
+    """(status, why) of @case: PASS, FAIL, SKIP or XFAIL, given what the C driver has made of it."""
+    if ours.status == PASS:
+        return PASS, "" if c == PASS else f"C: {c}"
+    if c == PASS:
+        return FAIL, f"passes with the C driver: {ours.why}"
+    if ours.status == FAIL:
+        why = next((why for (t, name), why in EXPECTED.items() if fnmatch(test, t) and fnmatch(case, name)), None)
+        return (XFAIL, why) if why else (FAIL, ours.why)
+    why = next((f"{ours.why} ({more})" if more else ours.why for words, more in REASONS.items()
+                if re.search(words, ours.why)), None)
+    return (ours.status, why) if why else (FAIL, f"{ours.status} for a reason that is not known: {ours.why}")
+
+
+def count(run: Run | None) -> str:
+    """How a test went, as pass/fail/skip and, if there are any, expected failures."""
+    if run is None:
+        return "-"
+    kinds = [c.status for c in run.cases.values()]
+    text = f"{kinds.count(PASS)}/{kinds.count(FAIL)}/{kinds.count(SKIP)}"
+    return text + (f"/{kinds.count(XFAIL)}" if XFAIL in kinds else "")
+
+
+def table(chip: str, runs: dict) -> str:
+    """The result for people: a line for each test, and below it what is not a pass on both."""
+    lines = [f"kselftests on {chip}: pass/fail/skip(/xfail)", "",
+             f"{'test':<42} {'C':>14} {'ours':>14} {'s':>6}"]
+    for test in TESTS:
+        c, ours = runs["c"].get(test), runs["rs"].get(test)
+        if c is None and ours is None:
+            continue
+        lines.append(f"{test:<42} {count(c):>14} {count(ours):>14} {ours.seconds if ours else 0:6.1f}")
+        # Whole families of cases have one reason.
+        same = {}
+        for name in dict.fromkeys([*(c.cases if c else ()), *(ours.cases if ours else ())]):
+            a = c.cases.get(name, Case(name, NONE)) if c else Case(name, NONE)
+            b = ours.cases.get(name, Case(name, NONE)) if ours else Case(name, NONE)
+            if (a.status, b.status) != (PASS, PASS):
+                same.setdefault((a.status, b.status, a.why if a.status != PASS else "",
+                                 b.why if b.status != PASS else ""), []).append(name)
+        for (a, b, why_c, why_rs), names in same.items():
+            what = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+            lines.append(f"    {what}: C {a}, ours {b}")
+            if why_c == why_rs and why_c:
+                lines.append(f"        {why_c}")
+            else:
+                lines += [f"        {who}: {why}" for who, why in (("C", why_c), ("ours", why_rs)) if why]
+        lines += [f"    after it, {who}: {r.after}" for who, r in (("C", c), ("ours", ours))
+                  if r and r.after not in ("ok", "")]
+    for driver, name in (("c", "C"), ("rs", "ours")):
+        lines += [f"the kernel, {name}: {text}" for text in runs.get(f"said-{driver}", [])]
+    return "\n".join(lines) + "\n"
+
+
+def select(words) -> list:
+    """Tests by their names or the last part of them, without the ending; all without any."""
+    return [t for t in TESTS if not words or any(fnmatch(name, w) for w in words for name in
+                                                 (t, t.rpartition(".")[0], t.rpartition("/")[2].partition(".")[0]))]
+
+
+def run(chip: str, tests: list, vm, files: str, logs, name: str) -> dict:
+    """All of @tests on both drivers: {"c": {test: Run}, "rs": ..., "said-c": complaints, "said-rs": ...}."""
+    runs = {"c": {}, "rs": {}, "said-c": [], "said-rs": []}
+    for driver in ("c", "rs"):
+        for cpus in sorted({CPUS.get(t, 1) for t in tests}):
+            some = [t for t in tests if CPUS.get(t, 1) == cpus]
+            log = logs / f"{name}-{driver}{'' if cpus == 1 else cpus}.log"
+            seen, said = boot(driver, chip, some, cpus, vm, files, log)
+            runs[driver] |= seen
+            runs[f"said-{driver}"] += said
+    return runs
+
+
+def judge_all(tests: list, runs: dict) -> dict:
+    """{case: (status, why, details)} for ours, of all tests and of the guest."""
+    seen = {}
+    for test in tests:
+        ours, c = runs["rs"][test], runs["c"][test]
+        short = test.rpartition("/")[2].rpartition(".")[0]
+        for name in dict.fromkeys([*ours.cases, *(n for n, case in c.cases.items() if case.status == PASS)]):
+            case = ours.cases.get(name, Case(name, NONE, "did not run"))
+            status, why = judge(test, name, c.cases[name].status if name in c.cases else NONE, case)
+            seen[f"{short}.{name}"] = (status, why, case.detail)
+        if ours.after != "ok":
+            seen[f"{short}: the port after it"] = (FAIL, ours.after, [])
+    if runs["said-rs"]:
+        seen["guest"] = (FAIL, "; ".join(runs["said-rs"]), [])
+    return seen
