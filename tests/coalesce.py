@@ -145,10 +145,12 @@ def channels(cfg) -> None:
     queues = cfg.chip.queues
     shown = json.loads(ethtool(f"--json -l {cfg.ifname}").stdout)[0]
     ksft_eq({k: v for k, v in shown.items() if v}, {"ifname": cfg.ifname, "combined-max": queues, "combined": queues})
-    for count in (1, queues, queues + 1):
+    for count in {0, 1, queues, queues + 1}:
         done = cmd(f"ethtool -L {cfg.ifname} combined {count}", fail=False)
-        ksft_true(done.ret != 0, f"{count} channels were accepted")
-        ksft_in("not supported", done.stderr)
+        if count != queues:
+            ksft_true(done.ret != 0, f"{count} channels were accepted")
+            ksft_true(done.stderr.strip(), "it is said why")
+    ksft_eq(json.loads(ethtool(f"--json -l {cfg.ifname}").stdout)[0], shown, "after all that")
     ksft_eq(Port(cfg).set_queues(1, (70, 80)), 0)
     ethtool(f"-Q {cfg.ifname} --coalesce rx-usecs 70 tx-usecs 80")
     ksft_eq(_queues(cfg), [(70, 80)] * queues, "without a mask")
