@@ -755,6 +755,7 @@ SUITES = {
     "guest-tools": unittests("twin/twinctl/test_tools.py", "build/twinctl/native",
                              before=("make", "-s", "-C", "twin/twinctl", "OUT=../../build/twinctl",
                                      "check")),
+    "fatal-resize": fatal("gbeth", "B9r", "rings.under_traffic", r"ravb_(?:rx|poll|start_xmit|tx_free)"),
     "fatal-threads": fatal("gbeth", "T6", "updown.threads_while_down", "napi_set_threaded"),
     **{f"fatal-{c}": fatal(c, "B9", "txtimeout.freed_during_recovery",
                            # Whoever uses the freed rings first dies, or what has their memory by then.

@@ -7,7 +7,7 @@ import re
 
 from lib.py import RavbEnv, KsftNamedVariant, ksft_disruptive, ksft_eq, ksft_exit, ksft_ge, \
     ksft_gt, ksft_pr, ksft_run, ksft_true, ksft_variants
-from lib.py import bkg, cmd, defer, ethtool, until
+from lib.py import bkg, cmd, defer, ethtool, fatal, until
 from lib.py.packets import ETH_P_TEST, eth, of_type
 
 DEFAULT = {"rx": 1024, "tx": 64}
@@ -107,6 +107,7 @@ def wrap(cfg) -> None:
 @ksft_disruptive
 def under_traffic(cfg) -> None:
     """Sizes change under traffic: it goes on afterwards, and little is lost."""
+    fatal(cfg, "B9r")
     _restore_later(cfg)
     count = 600
     with bkg(f"ping -q -n -c {count} -i 0.002 -W 1 -s 300 {cfg.remote_addr_v['4']}",

@@ -48,6 +48,7 @@ KNOWN_C_FAULTS = {
                      "all that takes the RTNL"),
     "B9": Fault(ALL, "the recovery from a TX timeout frees the rings under a running transmit "
                      "or receive: the kernel dies"),
+    "B9r": Fault(ALL, "a ring size change frees the rings under a running poll: the kernel may die"),
     "B13": Fault(("gen2",), "suspend with Wake on LAN fails half way and leaves the port dead"),
     "B29": Fault(ALL, "rx_bytes counts other bytes than the frame's own"),
     "PHC": Fault(RCAR, "the PTP clock is gone while the interface is down"),
