@@ -26,10 +26,11 @@ driver=(Kbuild Kconfig ravb_rs.rs wait.rs net ravb inject wait)
 place=drivers/net/ethernet/renesas/ravb_rs
 make_flags=(ARCH=arm64 LLVM=1 -j2)
 
-# Left out of the source: what only hardware needs that is not there. Kconfig files and Makefiles stay.
+# Left out of the source: what only hardware needs that is not there. Kconfig files and Makefiles stay. (arm64 selects
+# the class of power supplies.)
 without=(
 	Documentation samples sound drivers/{accel,comedi,crypto,gpu,hid,hwmon,iio,infiniband,input,isdn,md,media,message,mfd,misc,mmc,mtd}
-	drivers/{nvme,phy,pinctrl,platform,power,regulator,scsi,soundwire,spi,staging,target,thunderbolt,usb,video,w1}
+	drivers/{nvme,phy,pinctrl,platform,power/{reset,sequencing},regulator,scsi,soundwire,spi,staging,target,thunderbolt,usb,video,w1}
 	drivers/net/{can,dsa,ipa,usb,wan,wireless,wwan} fs/{bcachefs,btrfs,ceph,ext4,f2fs,gfs2,jfs,nfs,nfsd,ntfs3,ocfs2,smb,ubifs,udf,xfs}
 	net/{bluetooth,mac80211,wireless,sctp,tipc,rds,sunrpc,batman-adv,ceph,can}
 	tools/{perf,testing,power,memory-model,tracing,verification,usb,iio,virtio,net,hv,gpio,mm,sched,sched_ext,rcu,thermal}
