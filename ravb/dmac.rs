@@ -200,6 +200,13 @@ fn stop_orderly(dev: &Device<'_, Ravb>) -> Result<(), &'static str> {
     let data = data.get_ref();
     let io = &data.io;
 
+    // Nothing goes on in the other modes, from where a start did not get here. What it has asked
+    // for must not be granted later.
+    if io.read(CSR).ops().get() != Mode::Operation.status() {
+        emac::stop(data);
+        return change_mode(dev, Mode::Config, true).map_err(|_| "the change to CONFIG mode");
+    }
+
     // Everything was sent...
     poll_ready(PATIENCE, || {
         let requested = io.read(TCCR).tsrq().get() & data.info.queue_mask() != 0;

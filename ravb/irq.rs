@@ -312,6 +312,10 @@ impl Interrupts {
     pub(super) fn close(&self, data: &Private<'_>) {
         let mut masks = self.masks.lock();
 
+        // Everything is masked already, and the chip may be in RESET mode, where writes are lost.
+        if masks.open == 0 {
+            return;
+        }
         *masks = Masks::default();
         // Not by way of the disable registers: this masks whatever may be enabled.
         masks.write_control(&data.io);

@@ -235,14 +235,17 @@ fn open_for_frames(dev: &Device<'_, Ravb>, open: bool) {
 /// Empties the transmit ring of a queue that is stuck, and starts it again. Everything else goes
 /// on: other queues, receiving, the clock. Process context.
 ///
-/// This fails if the DMAC does not let go of the ring. The queue is left stopped then.
+/// This fails if the DMAC does not let go of the ring, or the queue is not running (a device that
+/// could not be started). The queue is left stopped then.
 pub(super) fn restart_tx(dev: &Device<'_, Ravb>, queue: usize, _rtnl: &Rtnl) -> Result {
     let data = dev.data();
     let txq = dev.tx_queue(queue).ok_or(EINVAL)?;
     let mut counts = TxCounts::default();
 
     txq.stop();
-    txq.lock().open = false;
+    if !core::mem::take(&mut txq.lock().open) {
+        return Err(ENETDOWN);
+    }
     // Nothing of the ring may be under way when its packets are unmapped.
     data.base_table.set_tx(queue, None)?;
     dmac::reload_tx(dev, queue)?;
