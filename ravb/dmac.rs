@@ -22,7 +22,10 @@ use super::{
         Table,
         NORMAL, //
     },
-    driver::Ravb,
+    driver::{
+        Private,
+        Ravb, //
+    },
     emac,
     hw_info::{
         Clocking,
@@ -198,14 +201,20 @@ pub(super) fn stop(dev: &Device<'_, Ravb>) {
 fn stop_orderly(dev: &Device<'_, Ravb>) -> Result<(), &'static str> {
     let data = dev.data();
     let data = data.get_ref();
-    let io = &data.io;
 
-    // Nothing goes on in the other modes, from where a start did not get here. What it has asked
-    // for must not be granted later.
-    if io.read(CSR).ops().get() != Mode::Operation.status() {
+    if data.io.read(CSR).ops().get() == Mode::Operation.status() {
+        finish(data)?;
+    } else {
+        // Nothing goes on in the other modes, from where a start did not get here. What it has
+        // asked for must not be granted later.
         emac::stop(data);
-        return change_mode(dev, Mode::Config, true).map_err(|_| "the change to CONFIG mode");
     }
+    change_mode(dev, Mode::Config, true).map_err(|_| "the change to CONFIG mode")
+}
+
+/// Stops the E-MAC, and waits until nothing goes on in OPERATION mode.
+fn finish(data: &Private<'_>) -> Result<(), &'static str> {
+    let io = &data.io;
 
     // Everything was sent...
     poll_ready(PATIENCE, || {
@@ -221,9 +230,7 @@ fn stop_orderly(dev: &Device<'_, Ravb>) -> Result<(), &'static str> {
 
     // ... and written to memory.
     io.write_reg(ccc(data.info, Mode::Operation, true));
-    poll_ready(PATIENCE, || io.read(CSR).dts().then_some(())).map_err(|_| "data transfer")?;
-
-    change_mode(dev, Mode::Config, true).map_err(|_| "the change to CONFIG mode")
+    poll_ready(PATIENCE, || io.read(CSR).dts().then_some(())).map_err(|_| "data transfer")
 }
 
 /// Resets the chip by its reset line, when it does not react to anything else.

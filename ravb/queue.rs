@@ -41,6 +41,7 @@ use super::{
     tx, //
 };
 use crate::net::{
+    napi::Napi,
     xdp::Program,
     Device,
     Features,
@@ -159,25 +160,18 @@ pub(super) fn remove(dev: &Device<'_, Ravb>, rtnl: &Rtnl) {
     if install(dev, Default::default(), rtnl).is_err() {
         dev_err!(dev, "rings are still in use\n");
     }
-    park(dev);
+    for_each_napi(dev, |napi| napi.park());
 }
 
 /// Disables NAPI of all queues.
 pub(super) fn disable(dev: &Device<'_, Ravb>, _rtnl: &Rtnl) {
-    for queue in 0..dev.data().info.queues {
-        if let Some(napi) = dev.napi(queue) {
-            napi.disable();
-        }
-    }
+    for_each_napi(dev, |napi| napi.disable());
 }
 
-/// Parks NAPI of all queues, which do not run.
-fn park(dev: &Device<'_, Ravb>) {
-    for queue in 0..dev.data().info.queues {
-        if let Some(napi) = dev.napi(queue) {
-            napi.park();
-        }
-    }
+fn for_each_napi<'b>(dev: &Device<'b, Ravb>, f: impl Fn(Napi<'_, 'b, Ravb>)) {
+    (0..dev.data().info.queues)
+        .filter_map(|queue| dev.napi(queue))
+        .for_each(f);
 }
 
 /// Takes what is in flight out of the transmit ring of a queue that is not running.
@@ -211,12 +205,10 @@ pub(super) fn freeze(dev: &Device<'_, Ravb>, _rtnl: &Rtnl) {
     emac::mask(data);
     dev.irqs().synchronize();
 
-    for queue in 0..data.info.queues {
-        if let Some(napi) = dev.napi(queue) {
-            napi.disable();
-            napi.cancel_timer();
-        }
-    }
+    for_each_napi(dev, |napi| {
+        napi.disable();
+        napi.cancel_timer();
+    });
     coalesce::cancel(dev);
     // A poll could have woken the queues until here.
     dev.tx_disable();
@@ -273,7 +265,7 @@ pub(super) fn restart_tx(dev: &Device<'_, Ravb>, queue: usize, _rtnl: &Rtnl) -> 
 ///
 /// If this fails they stay quiet.
 pub(super) fn resume(dev: &Device<'_, Ravb>, features: Features, rtnl: &Rtnl) -> Result {
-    start(dev, features, rtnl).inspect_err(|_| park(dev))
+    start(dev, features, rtnl).inspect_err(|_| for_each_napi(dev, |napi| napi.park()))
 }
 
 fn start(dev: &Device<'_, Ravb>, features: Features, rtnl: &Rtnl) -> Result {
@@ -314,11 +306,7 @@ fn start(dev: &Device<'_, Ravb>, features: Features, rtnl: &Rtnl) -> Result {
     })?;
 
     open_for_frames(dev, true);
-    for queue in 0..data.info.queues {
-        if let Some(napi) = dev.napi(queue) {
-            napi.enable();
-        }
-    }
+    for_each_napi(dev, |napi| napi.enable());
     data.irq.open(data);
     dev.tx_wake_all();
     Ok(())

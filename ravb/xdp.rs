@@ -135,6 +135,14 @@ impl<'b, S: Source<'b>> Hook<'b, S> for NoProgram {
     fn finish(&mut self, _dev: &Device<'b, Ravb>, _cx: &RxContext<'_>) {}
 }
 
+/// Ends the way of a frame through XDP.
+fn to_stack(frame: Buff<'_>, intact: bool) -> Outcome<Pooled> {
+    match frame.into_skb() {
+        Ok(skb) => Outcome::Packet { skb, intact },
+        Err(_) => Outcome::Failed,
+    }
+}
+
 /// A program, on a queue.
 pub(super) struct Loaded {
     /// None if it was taken away and there was no memory for rings without.
@@ -214,10 +222,7 @@ impl<'b> Hook<'b, PagePool> for Loaded {
             }
         }
         let Some(program) = &self.program else {
-            return match frame.into_skb() {
-                Ok(skb) => Outcome::Packet { skb, intact: true },
-                Err(_) => Outcome::Failed,
-            };
+            return to_stack(frame, true);
         };
         let bounds = frame.bounds();
 
@@ -226,10 +231,7 @@ impl<'b> Hook<'b, PagePool> for Loaded {
                 let intact = frame.bounds() == bounds;
 
                 counts.pass += 1;
-                match frame.into_skb() {
-                    Ok(skb) => Outcome::Packet { skb, intact },
-                    Err(_) => Outcome::Failed,
-                }
+                to_stack(frame, intact)
             }
             Action::Drop => {
                 counts.drop += 1;
