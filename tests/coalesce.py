@@ -256,6 +256,14 @@ def kept(cfg) -> None:
 
 # What it does: rates
 
+def _timed(cfg) -> None:
+    """Begins a case that compares times."""
+    if not cfg.virtual_time:
+        raise KsftSkipEx("compares times: needs virtual time (ICOUNT=1)")
+    _plain(cfg)
+    _restore_later(cfg)
+
+
 FRAME_US = 20
 # Far enough for an interrupt each, and near enough that a percent of the CPU is less than a microsecond.
 ALONE_US = 60
@@ -350,10 +358,7 @@ def rate(cfg) -> None:
     """
     _need_rs(cfg)
     twin = cfg.require_twin()
-    if not cfg.virtual_time:
-        raise KsftSkipEx("compares times: needs virtual time (ICOUNT=1)")
-    _plain(cfg)
-    _restore_later(cfg)
+    _timed(cfg)
     with Spinner() as spinner:
         free = spinner.free_speed()
         slow, _ = _flood(cfg, twin, spinner, ALONE_US)
@@ -383,10 +388,7 @@ def rate(cfg) -> None:
 def sent(cfg) -> None:
     """tx-usecs spaces the interrupts of sent frames; rx-usecs does not."""
     _need_rs(cfg)
-    if not cfg.virtual_time:
-        raise KsftSkipEx("compares times: needs virtual time (ICOUNT=1)")
-    _plain(cfg)
-    _restore_later(cfg)
+    _timed(cfg)
     frame = eth("02:00:00:00:00:77", cfg.mac, ETH_P_TEST, bytes(46))
     count, gap = 400, 0.0002
     with cfg.local_packets() as sock:
@@ -417,10 +419,7 @@ def sent_among_received(cfg) -> None:
     """What is received meanwhile, in more than one poll, does not bring interrupts of sent frames back."""
     _need_rs(cfg)
     twin = cfg.require_twin()
-    if not cfg.virtual_time:
-        raise KsftSkipEx("compares times: needs virtual time (ICOUNT=1)")
-    _plain(cfg)
-    _restore_later(cfg)
+    _timed(cfg)
     frame = eth("02:00:00:00:00:77", cfg.mac, ETH_P_TEST, bytes(46))
     usecs, count, gap = 5000, 400, 0.0002
     _set(cfg, usecs, usecs)
@@ -456,10 +455,7 @@ def _rtt(cfg, count: int, interval: float, host=None) -> tuple:
 def latency(cfg) -> None:
     """A ping takes no more than the setting longer, and one that comes after a pause not even that."""
     _need_rs(cfg)
-    if not cfg.virtual_time:
-        raise KsftSkipEx("compares times: needs virtual time (ICOUNT=1)")
-    _plain(cfg)
-    _restore_later(cfg)
+    _timed(cfg)
     # The peer is another port of this machine. In a thread its NAPI waits while others have the CPU, for milliseconds.
     threaded = f"/sys/class/net/{cfg.remote_ifname}/threaded"
     defer(cmd, f"sh -c 'echo {cmd(f'cat {threaded}', host=cfg.remote).stdout.strip()} > {threaded}'", host=cfg.remote)

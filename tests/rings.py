@@ -15,28 +15,30 @@ MAXIMUM = {"rx": 2048, "tx": 1024}
 MINIMUM = 64
 
 
-def _sizes(cfg) -> dict:
+def sizes(cfg) -> dict:
+    """The sizes of the rings, and the largest that there may be."""
     shown = ethtool(f"-g {cfg.ifname}", json=True)[0]
     return {k: shown[k] for k in ("rx", "tx", "rx-max", "tx-max")}
 
 
-def _set(cfg, **sizes) -> None:
-    words = " ".join(f"{k} {v}" for k, v in sizes.items())
+def _set(cfg, **wanted) -> None:
+    words = " ".join(f"{k} {v}" for k, v in wanted.items())
     ethtool(f"-G {cfg.ifname} {words}")
-    for name, size in sizes.items():
-        ksft_eq(_sizes(cfg)[name], size, f"{name} ring")
+    for name, size in wanted.items():
+        ksft_eq(sizes(cfg)[name], size, f"{name} ring")
 
 
-def _restore_later(cfg) -> None:
+def restore_later(cfg) -> None:
+    """Has the rings get their sizes back."""
     def restore():
-        if (now := _sizes(cfg)) and any(now[k] != v for k, v in DEFAULT.items()):
+        if (now := sizes(cfg)) and any(now[k] != v for k, v in DEFAULT.items()):
             ethtool(f"-G {cfg.ifname} rx {DEFAULT['rx']} tx {DEFAULT['tx']}")
     defer(restore)
 
 
 def reported(cfg) -> None:
     """Default and largest sizes."""
-    ksft_eq(_sizes(cfg), {**DEFAULT, "rx-max": MAXIMUM["rx"], "tx-max": MAXIMUM["tx"]})
+    ksft_eq(sizes(cfg), {**DEFAULT, "rx-max": MAXIMUM["rx"], "tx-max": MAXIMUM["tx"]})
 
 
 @ksft_disruptive
@@ -45,7 +47,7 @@ def limits(cfg) -> None:
     for words in ("rx 63", "tx 63", "rx 2049", "tx 1025", "rx 0", "rx-mini 8", "rx-jumbo 8"):
         done = cmd(f"ethtool -G {cfg.ifname} {words}", fail=False)
         ksft_true(done.ret != 0, f"-G {words} was accepted")
-    ksft_eq({k: _sizes(cfg)[k] for k in DEFAULT}, DEFAULT, "sizes after refusals")
+    ksft_eq({k: sizes(cfg)[k] for k in DEFAULT}, DEFAULT, "sizes after refusals")
     cfg.ping()
 
 
@@ -53,7 +55,7 @@ def limits(cfg) -> None:
 @ksft_disruptive
 def resize(cfg, rx, tx) -> None:
     """Each size, powers of two or not: traffic passes, more of it than fits into the ring."""
-    _restore_later(cfg)
+    restore_later(cfg)
     _set(cfg, rx=rx, tx=tx)
     cfg.ping(wait=5)
     # Three times round the smaller rings; once round is enough for the larger.
@@ -108,7 +110,7 @@ def wrap(cfg) -> None:
 def under_traffic(cfg) -> None:
     """Sizes change under traffic: it goes on afterwards, and little is lost."""
     fatal(cfg, "B9r")
-    _restore_later(cfg)
+    restore_later(cfg)
     count = 600
     with bkg(f"ping -q -n -c {count} -i 0.002 -W 1 -s 300 {cfg.remote_addr_v['4']}",
              exit_wait=True) as traffic:
@@ -123,14 +125,14 @@ def under_traffic(cfg) -> None:
 @ksft_disruptive
 def while_down(cfg) -> None:
     """Sizes set while down are used at the next open."""
-    _restore_later(cfg)
+    restore_later(cfg)
     defer(until, cfg.link_up, 15, "link")
     defer(cfg.set_link, True)
     cfg.set_link(False)
     _set(cfg, rx=200, tx=100)
     cfg.set_link(True)
     until(cfg.link_up, 15, "link")
-    ksft_eq((_sizes(cfg)["rx"], _sizes(cfg)["tx"]), (200, 100))
+    ksft_eq((sizes(cfg)["rx"], sizes(cfg)["tx"]), (200, 100))
     _receive(cfg, 450)
     _send(cfg, 450)
 
@@ -139,7 +141,7 @@ def while_down(cfg) -> None:
 def overrun(cfg) -> None:
     """More at once than the ring holds: what is lost is counted, and reception goes on."""
     twin = cfg.require_twin()
-    _restore_later(cfg)
+    restore_later(cfg)
     _set(cfg, rx=64)
     count = 5000
     before = cfg.stats()

@@ -6,10 +6,11 @@
 import socket
 
 from lib.py import RavbEnv, ksft_disruptive, ksft_eq, ksft_exit, ksft_ge, ksft_pr, ksft_run, ksft_true
-from lib.py import bkg, cmd, defer, ethtool, fatal, ip, until, verdict
+from lib.py import bkg, cmd, defer, fatal, ip, until, verdict
 from lib.py import ptp
 from lib.py.events import KernelLog
 from lib.py.packets import ETH_P_TEST, eth
+from rings import restore_later, sizes
 
 RING = 64
 WATCHDOG = 30   # seconds: the core's five, twice, and a slow machine
@@ -139,19 +140,14 @@ def resized_while_stuck(cfg) -> None:
     """The MAC does not start again after a ring resize: what is shown is what is there, and it recovers by itself."""
     twin = cfg.require_twin()
     fatal(cfg, "B9")
-
-    def sizes() -> tuple:
-        shown = ethtool(f"-g {cfg.ifname}", json=True)[0]
-        return shown["rx"], shown["tx"]
-
-    before, wanted = sizes(), (512, 128)
-    defer(ethtool, f"-G {cfg.ifname} rx {before[0]} tx {before[1]}")
+    before = sizes(cfg)
+    restore_later(cfg)
     defer(twin.stuck_mode, False)
     twin.stuck_mode(True)
-    done = cmd(f"ethtool -G {cfg.ifname} rx {wanted[0]} tx {wanted[1]}", fail=False)
+    done = cmd(f"ethtool -G {cfg.ifname} rx 512 tx 128", fail=False)
     twin.stuck_mode(False)
     ksft_pr(f"status {done.ret} {done.stderr.strip()}")
-    ksft_eq(sizes(), before if done.ret else wanted, "sizes")
+    ksft_eq(sizes(cfg), before if done.ret else {**before, "rx": 512, "tx": 128}, "sizes")
     # Nobody takes it down and up: the watchdog has to find it.
     cfg.resume(WATCHDOG)
 
