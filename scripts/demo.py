@@ -110,6 +110,10 @@ def main() -> None:
         line.split(": ", 1) for line in run("ethtool", "-i", NETIF).splitlines() if ": " in line
     )
     row(f"driver {driver['driver']}, {os.environ['CHIP']}, {os.cpu_count()} CPU", os.uname().release)
+    # As lsmod shows it: name, octets, users.
+    modules = [line.split()[:3] for line in Path("/proc/modules").read_text().splitlines()]
+    row("lsmod", ", ".join(" ".join(words) for words in modules if words[0].startswith("ravb")) or "built in")
+    row("ethtool -i", ", ".join(f"{key} {driver[key]}" for key in ("driver", "version", "bus-info")))
     settings = run("ethtool", NETIF)
     speed = re.search(r"Speed: (\S+)", settings).group(1)
     duplex = re.search(r"Duplex: (\S+)", settings).group(1)
