@@ -753,7 +753,8 @@ SMP_LINES = ("probe", "ping.small.*_56", "iperf", "timestamping", "errors", "txt
 
 # On two CPUs that really run at once: what several of them do to one queue at the same time.
 RACES = ("probe.driver_bound", "csum.toggled_under_load", "rings.under_traffic", "iperf", "coalesce.toggled", "xdp.hammered",
-         "errors", "txtimeout", "updown")
+         "errors", "txtimeout.freed_during_recovery", "txtimeout.down_while_stuck", "updown.down_up_at_once",
+         "updown.unbind_bind_down", "updown.threads_while_down")
 
 # On the debug kernel, which takes several times as long.
 DEBUG = (*TRAFFIC, "unload")
