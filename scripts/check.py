@@ -746,15 +746,15 @@ TOUCHING_DATA = ("probe", "ping", "vlan", "csum", "stats", "rings", "iperf", "ju
 # With our driver, the port also goes to the C driver and back.
 RS_RECOVERY = (*RECOVERY, "board")
 
-# On two CPUs, which take turns in virtual time: all that moves data or stops it, on one chip of each kind of descriptors.
-# The others differ from those in their interrupt lines, and in who has which.
+# On two CPUs, which take turns in virtual time: all that moves data or stops it, on one chip of each kind of
+# descriptors. The others differ from those in their interrupt lines, and in who has which.
 SMP = (*TOUCHING_DATA, "link", "coalesce", "timestamping", "updown", "txtimeout")
 SMP_LINES = ("probe", "ping.small.*_56", "iperf", "timestamping", "errors", "txtimeout")
 
 # On two CPUs that really run at once: what several of them do to one queue at the same time.
-RACES = ("probe.driver_bound", "csum.toggled_under_load", "rings.under_traffic", "iperf", "coalesce.toggled", "xdp.hammered",
-         "errors", "txtimeout.freed_during_recovery", "txtimeout.down_while_stuck", "updown.down_up_at_once",
-         "updown.unbind_bind_down", "updown.threads_while_down")
+RACES = ("probe.driver_bound", "csum.toggled_under_load", "rings.under_traffic", "iperf", "coalesce.toggled",
+         "xdp.hammered", "errors", "txtimeout.freed_during_recovery", "txtimeout.down_while_stuck",
+         "updown.down_up_at_once", "updown.unbind_bind_down", "updown.threads_while_down")
 
 # On the debug kernel, which takes several times as long.
 DEBUG = (*TRAFFIC, "unload")
