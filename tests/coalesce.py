@@ -618,8 +618,16 @@ def toggled(cfg) -> None:
             raise KsftFailEx("a value was refused")
         time.sleep(choice.uniform(0.001, 0.005))
 
+    def passed() -> int:
+        """Packets that have gone each way."""
+        stats = cfg.stats()
+        return min(stats["rx_packets"], stats["tx_packets"])
+
     end = time.monotonic() + seconds
-    cycles, least = 0, None
+    cycles, worst = 0, 0.0
+    # A tenth of a second of echoes, of which the longest timer holds back a tenth. By the host's clock they come when
+    # they can.
+    packets, limit = 40, 0.3 if cfg.virtual_time else 15
     with bkg(f"ping -q -n -i 0.002 -W 1 -s 200 {cfg.addr_v['4']}", host=cfg.remote), \
             bkg(f"ping -q -n -i 0.003 -W 1 -s 1000 {cfg.remote_addr_v['4']}"), Child(change) as changes:
         for _ in _disturbances(cfg):
@@ -630,15 +638,12 @@ def toggled(cfg) -> None:
             until(cfg.link_up, 15, "link")
             cfg.resume(5)
             for _ in range(4):
-                before = cfg.stats()
-                time.sleep(0.05)
-                after = cfg.stats()
-                passed = min(after[n] - before[n] for n in ("rx_packets", "tx_packets"))
-                least = passed if least is None else min(least, passed)
+                start, before = time.monotonic(), passed()
+                until(lambda n=before + packets: passed() >= n, limit, f"{packets} packets each way")
+                worst = max(worst, time.monotonic() - start)
         count = changes.count
-    ksft_pr(f"{count} changes, queues stopped {cycles} times; at least {least} packets each way in 50 ms")
+    ksft_pr(f"{count} changes, queues stopped {cycles} times; at most {worst:.2f} s for {packets} packets each way")
     ksft_gt(count, 50 * seconds, "changes")
-    ksft_gt(least, 5, "packets in 50 ms")
     cfg.resume()
 
 
