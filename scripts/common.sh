@@ -55,11 +55,12 @@ new_part() {
 	mktemp -d "$CACHE/.new-$1.XXXXXX"
 }
 
-# prune PART KEEP: remove directories of PART that older inputs left behind and that no process holds.
+# prune PART KEEP: remove directories of PART that older inputs left behind and that no process holds. What was made
+# within a day may be another clone's, which would only make it again.
 prune() {
 	local old fd
 	for old in "$CACHE/$1"-????????????; do
-		[[ -d $old && $old != "$2" ]] || continue
+		[[ -d $old && $old != "$2" && -n $(find "$old" -maxdepth 0 -mmin +1440) ]] || continue
 		exec {fd}<"$old"
 		if flock -n "$fd"; then
 			say "removing ${old##*/}, which is out of date"
