@@ -54,7 +54,10 @@ use super::{
         TxQueue,
         Xmit, //
     },
-    rtnl::Rtnl,
+    rtnl::{
+        self,
+        Rtnl, //
+    },
     skb::Skb,
     stats,
     timer,
@@ -801,15 +804,9 @@ impl<'b, T: Operations> Setup<'b, T> {
         Ok(())
     }
 
-    /// Turns threaded NAPI on by default. Sysfs can change it.
-    ///
-    /// There may be no memory for the threads. (`netif_threaded_enable` takes that for a bug.)
-    pub fn threaded_default_on(&mut self) -> Result {
-        let dev = self.device()?;
-        let on = bindings::netdev_napi_threaded_NETDEV_NAPI_THREADED_ENABLED;
-
-        // SAFETY: `as_raw` is valid. Process context, and nobody holds the device's lock.
-        to_result(unsafe { bindings::dev_set_threaded(dev.as_raw(), on) })
+    /// Turns threaded NAPI on by default, when the device is registered. Sysfs can change it.
+    pub fn threaded_default_on(&mut self) {
+        self.bound.threaded.store(true, Relaxed);
     }
 
     /// Requests an interrupt line, which calls [`Operations::interrupt`] with `line` from now on.
@@ -990,6 +987,7 @@ fn alloc<'b, T: Operations>(
 pub struct Binding<T: Operations> {
     ndev: Atomic<*mut bindings::net_device>,
     registered: Atomic<bool>,
+    threaded: Atomic<bool>,
     pub(super) pm: Atomic<bool>,
     parent: NonNull<bindings::device>,
     _driver: PhantomData<T>,
@@ -1008,6 +1006,7 @@ impl<T: Operations> Binding<T> {
         Self {
             ndev: Atomic::new(core::ptr::null_mut()),
             registered: Atomic::new(false),
+            threaded: Atomic::new(false),
             pm: Atomic::new(false),
             parent: NonNull::from(parent).cast(),
             _driver: PhantomData,
@@ -1043,9 +1042,25 @@ impl<T: Operations> Binding<T> {
     /// As for [`device`](Binding::device).
     pub(super) unsafe fn register(&self) -> Result {
         let ndev = self.ndev().ok_or(EINVAL)?;
+        let rtnl = rtnl::lock();
 
-        // SAFETY: `ndev` is complete and not registered.
-        to_result(unsafe { bindings::register_netdev(ndev.as_ptr()) })?;
+        if self.threaded.load(Relaxed) {
+            // The threads are called after the device, which would get its name too late for them.
+            //
+            // SAFETY: `ndev` is valid and not registered, and the RTNL is held.
+            to_result(unsafe { bindings::rnet_alloc_name(ndev.as_ptr()) })?;
+
+            let on = bindings::netdev_napi_threaded_NETDEV_NAPI_THREADED_ENABLED;
+
+            // There may be no memory for them. (`netif_threaded_enable` takes that for a bug.)
+            //
+            // SAFETY: `ndev` is valid. Process context, and nobody holds the device's lock.
+            to_result(unsafe { bindings::dev_set_threaded(ndev.as_ptr(), on) })?;
+        }
+
+        // SAFETY: `ndev` is complete and not registered, and the RTNL is held.
+        to_result(unsafe { bindings::register_netdevice(ndev.as_ptr()) })?;
+        drop(rtnl);
         self.registered.store(true, Relaxed);
 
         if self.pm.load(Relaxed) {

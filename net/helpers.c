@@ -37,6 +37,11 @@ void rnet_set_netdev_dev(struct net_device *ndev, struct device *parent)
 	ndev->priv_flags &= ~IFF_TX_SKB_SHARING;
 }
 
+int rnet_alloc_name(struct net_device *ndev)
+{
+	return dev_alloc_name(ndev, ndev->name);
+}
+
 void rnet_set_netdev_ops(struct net_device *ndev,
 			 const struct net_device_ops *ops)
 {

@@ -16,6 +16,7 @@
 
 /* net_device: Rust sees it as an opaque type */
 void rnet_set_netdev_dev(struct net_device *ndev, struct device *parent);
+int rnet_alloc_name(struct net_device *ndev);
 void rnet_set_netdev_ops(struct net_device *ndev,
 			 const struct net_device_ops *ops);
 void rnet_set_ethtool_ops(struct net_device *ndev,

@@ -239,7 +239,7 @@ pub(super) fn set_defaults(setup: &mut Setup<'_, Ravb>, info: &HwInfo) -> Result
         // With one CPU a flood of packets keeps it in softirq context: the thread that is to take
         // the packets would not run. As a thread itself NAPI takes turns with it.
         if num_present_cpus() == 1 {
-            setup.threaded_default_on()?;
+            setup.threaded_default_on();
         }
     }
     Ok(())

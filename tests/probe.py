@@ -3,11 +3,12 @@
 
 """What a probed port shows: its driver, address, queues, interrupts, limits, PHY."""
 
+import contextlib
 import os
 from pathlib import Path
 
-from lib.py import RavbEnv, ksft_eq, ksft_exit, ksft_in, ksft_pr, ksft_run, ksft_true
-from lib.py import KsftSkipEx, cmd, defer, ethtool, ip, verdict
+from lib.py import RavbEnv, ksft_eq, ksft_exit, ksft_ge, ksft_in, ksft_pr, ksft_run, ksft_true
+from lib.py import KsftSkipEx, cmd, defer, ethtool, ip, sysfs_write, verdict
 
 
 def driver_bound(cfg) -> None:
@@ -102,11 +103,32 @@ def wol_offered(cfg) -> None:
     verdict(cfg, "B14", offered, cfg.chip.wol, not cfg.chip.wol, "MagicPacket offered")
 
 
+def threads(cfg) -> None:
+    """Threads of NAPI, if they are there by default, are called after the port: chrt and taskset need their names."""
+    threaded = cfg.sysfs / "threaded"
+    default = threaded.read_text().strip()
+    if default == "0":
+        defer(sysfs_write, threaded, "0")
+        sysfs_write(threaded, "1")
+    comms = []
+    for comm in Path("/proc").glob("[0-9]*/comm"):
+        # Others may end meanwhile.
+        with contextlib.suppress(OSError):
+            comms.append(comm.read_text().strip())
+    names = sorted(name for name in comms if name.startswith("napi/"))
+    ksft_ge(len(names), cfg.chip.queues, "threads of NAPI")
+    nameless = [name for name in names if "%" in name]
+    if default == "0":
+        ksft_eq(nameless, [], "threads without a name")
+    else:
+        verdict(cfg, "T7", nameless, [], bool, f"threads without a name among {' '.join(names)}")
+
+
 def main() -> None:
     """Ksft boiler plate main"""
     with RavbEnv(__file__) as cfg:
         ksft_run([driver_bound, mac_address, queues, interrupts, mtu_limits, phy,
-                  coalescing_defaults, wol_offered], args=(cfg,))
+                  coalescing_defaults, threads, wol_offered], args=(cfg,))
     ksft_exit()
 
 
