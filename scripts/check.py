@@ -269,6 +269,7 @@ class Ktap:
         self.planned_files = 0
         self.planned = self.seen = self.failed = 0
         self.times = {}
+        self.refused = ""       # what the runner says to a selection that makes no sense
         self.begin = time.monotonic()
 
     def take(self, line: str) -> None:
@@ -301,13 +302,17 @@ class Ktap:
             self.begin = now
         elif line.startswith("    "):
             self.detail.append(line[4:].removeprefix("# "))
+        elif line.startswith("run.py: error: "):
+            self.refused = line
 
     def _broken(self, name: str, why: str) -> None:
         self.report.add(Result(self.suite, name, FAIL, why, self.detail[-40:]))
 
     def end(self, status, tail: list) -> None:
         """The guest has ended."""
-        if self.files < self.planned_files or not self.planned_files:
+        if self.refused:
+            self.report.add(Result(self.suite, "selection", FAIL, self.refused))
+        elif self.files < self.planned_files or not self.planned_files:
             self.report.add(Result(
                 self.suite, "guest", FAIL, f"ended early (status {status}): "
                 f"{self.files} of {self.planned_files} test files done", self.detail[-40:] + tail))
@@ -918,7 +923,8 @@ def main() -> int:
     parser.add_argument("suites", nargs="*", metavar="SUITE[:TEST,...]")
     args = parser.parse_args()
     if args.l:
-        print("\n".join(SUITES))
+        for name in SUITES:
+            print(f"{name}  (by name only)" if name.startswith(ON_REQUEST) else name)
         return 0
     chosen = select(args.suites)
     report = Report(args.v)

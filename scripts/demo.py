@@ -106,7 +106,7 @@ def received_with(what: str) -> None:
     irqs, frames, (idle, total) = interrupts(), received(), ticks()
     rate = iperf("-R", "-t", "1", "-b", "400M")["sum_received"]["bits_per_second"] / 1e6
     irqs, frames = interrupts() - irqs, received() - frames
-    idle, total = (now - then for now, then in zip(ticks(), (idle, total)))
+    idle, total = (now - then for now, then in zip(ticks(), (idle, total), strict=True))
     row(f"TCP in, {what}", f"{rate:7.1f} Mbit/s, {1000 * irqs / max(frames, 1):6.1f} interrupts per 1000 frames, "
                            f"{100 * idle / max(total, 1):3.0f} % idle")
 

@@ -10,6 +10,10 @@
 . "$(dirname "$0")/common.sh"
 
 flavour=${1:-stock}
+case $flavour in
+stock | 16k | rt | debug) ;;
+*) die "KERNEL=$flavour: must be one of stock, 16k, rt, debug" ;;
+esac
 
 # The value of a configuration option, without quotes; empty when it is not set.
 option() {
@@ -29,7 +33,7 @@ check_kdir() {
 		[[ -n $(option "$needed") ]] || die "KDIR=$KDIR: the kernel was built without $needed, which this driver needs"
 	done
 	want=$(option CONFIG_RUSTC_VERSION_TEXT)
-	have=$("${RUSTC:-rustc}" --version 2>/dev/null) || die "rustc is missing; the kernel was built with $want"
+	have=$("${RUSTC:-rustc}" --version 2>/dev/null) || die "${RUSTC:-rustc} does not run; the kernel was built with $want"
 	[[ $have == "$want" ]] ||
 		die "rustc is '$have', the kernel was built with '$want': only the same build of rustc can read its metadata; name it by RUSTC="
 	command -v bindgen >/dev/null || die "bindgen is missing: headers that the kernel's Rust code does not use are made known to ours with it"
