@@ -130,6 +130,9 @@ Faults of the MAC (count: the next so many events, default 1)
   lose-stamp [count=N]              TX timestamps are lost
   fifo-overflow [count=N]           the RX FIFO overflows
   bus-error [count=N]               DMA accesses to packet data fail
+  rx-head [type=N] [size=N] [ethertype=N] [count=N]
+                                    RX descriptors (of such frames) are written with a wrong DT or
+                                    DS; orders add up, count=0 forgets them
   slow TIME                         mode changes, DMA stop and CSR0 take that long; 0 ends it
   capture                           an edge at the external capture input of gPTP
   false-carrier                     the E-MAC detects a false carrier
@@ -549,6 +552,12 @@ fn fault(words: &mut Words<'_>) -> Result<Option<Fault>, String> {
         "lose-stamp" => Fault::LoseStamp { count: words.count()? },
         "fifo-overflow" => Fault::FifoOverflow { count: words.count()? },
         "bus-error" => Fault::BusError { count: words.count()? },
+        "rx-head" => Fault::RxHead {
+            kind: words.number("type", 0, 15)?.map(|kind| kind as u8),
+            size: words.number("size", 0, 4095)?.map(|size| size as u16),
+            ethertype: words.number("ethertype", 0, counter)?.map(|kind| kind as u16),
+            count: words.count()?,
+        },
         "slow" => {
             let parse = |text: &str| if text == "0" { Ok(0) } else { span(text) };
             Fault::Slow { span: words.positional("TIME", parse)? }
@@ -745,6 +754,15 @@ mod tests {
             ("lose-stamp count=4", LoseStamp { count: 4 }),
             ("fifo-overflow count=0x10", FifoOverflow { count: 16 }),
             ("bus-error count=1k", BusError { count: 1000 }),
+            (
+                "rx-head type=5 size=0",
+                RxHead { kind: Some(5), size: Some(0), ethertype: None, count: 1 },
+            ),
+            (
+                "rx-head size=4095 ethertype=0x88b5 count=2",
+                RxHead { kind: None, size: Some(4095), ethertype: Some(0x88B5), count: 2 },
+            ),
+            ("rx-head count=0", RxHead { kind: None, size: None, ethertype: None, count: 0 }),
             ("slow 10us", Slow { span: 10_000 }),
             ("slow 0", Slow { span: 0 }),
             ("capture", CaptureEdge),
@@ -939,6 +957,7 @@ mod tests {
             "lose-stamp",
             "fifo-overflow",
             "bus-error",
+            "rx-head",
             "slow",
             "capture",
             "false-carrier",

@@ -33,6 +33,10 @@ pub enum Fault {
     FifoOverflow { count: u32 },
     /// The next `count` DMA accesses to packet data fail on the bus.
     BusError { count: u32 },
+    /// The next `count` RX descriptors, of frames with this EtherType if one is given, are written
+    /// back with another type (DT) or size (DS) than is right. Orders add up; a `count` of 0
+    /// forgets them.
+    RxHead { kind: Option<u8>, size: Option<u16>, ethertype: Option<u16>, count: u32 },
     /// Mode changes, DMA stop and CSR0 take this long to show (0: at once).
     Slow { span: Ns },
     /// The external capture input of gPTP sees an edge now.

@@ -259,9 +259,12 @@ impl Mac {
                 flags |= if frame.errors() { DS_EI } else { 0 };
                 flags |= if frame.cut || !data.is_empty() { DS_TR } else { 0 };
             }
+            let (wrong_kind, wrong_size) = self.faults.take_rx_head(&frame.data);
+            let kind = wrong_kind.unwrap_or(kind);
+            let size = wrong_size.unwrap_or(here.len() as u16);
             let msc = if last || self.cfg.msc_all { frame.msc } else { 0 };
             let ordered = self.faults.bus_error();
-            if ordered || self.rx_part(part, here, flags, msc, stamp, kind, host).is_err() {
+            if ordered || self.rx_part(part, here, size | flags, msc, stamp, kind, host).is_err() {
                 self.regs.or(reg::EIS, bits::EIS_MREF);
                 if !ordered {
                     self.dma_error(
@@ -287,7 +290,7 @@ impl Mac {
         &mut self,
         part: &Part,
         data: &[u8],
-        flags: u16,
+        word: u16,
         msc: u8,
         stamp: Option<Stamp>,
         kind: u8,
@@ -302,7 +305,7 @@ impl Mac {
             buf.resize(part.size, POISON);
             host.dma_write(part.ptr.into(), buf)?;
         }
-        let [d0, d1] = (data.len() as u16 | flags).to_le_bytes();
+        let [d0, d1] = word.to_le_bytes();
         let mut write =
             |at: u32, bytes: &[u8]| host.dma_write(u64::from(part.addr) + u64::from(at), bytes);
         if let Some(stamp) = stamp {

@@ -45,7 +45,17 @@ pub(crate) struct Faults {
     pub(crate) lose_stamps: u32,
     overflows: u32,
     bus_errors: u32,
+    rx_heads: VecDeque<RxHead>,
     pub(crate) slow: Ns,
+}
+
+/// What is wrong in the next `count` RX descriptors.
+#[derive(Debug)]
+struct RxHead {
+    kind: Option<u8>,
+    size: Option<u16>,
+    ethertype: Option<u16>,
+    count: u32,
 }
 
 /// Takes one of `count`, which does not end if it is `u32::MAX`.
@@ -63,6 +73,23 @@ impl Faults {
     /// Whether this access to packet data fails.
     pub(crate) fn bus_error(&mut self) -> bool {
         take_one(&mut self.bus_errors)
+    }
+
+    /// What an RX descriptor of this frame gets instead of its type and its size.
+    pub(crate) fn take_rx_head(&mut self, frame: &[u8]) -> (Option<u8>, Option<u16>) {
+        let ethertype = frame.get(12..14);
+        let Some(first) = self.rx_heads.front_mut() else {
+            return (None, None);
+        };
+        if first.ethertype.is_some_and(|wanted| ethertype != Some(&wanted.to_be_bytes())) {
+            return (None, None);
+        }
+        let head = (first.kind, first.size);
+        take_one(&mut first.count);
+        if first.count == 0 {
+            self.rx_heads.pop_front();
+        }
+        head
     }
 
     /// Whether this frame overflows the FIFO.
@@ -482,6 +509,10 @@ impl Mac {
             Fault::LoseStamp { count } => self.faults.lose_stamps = count,
             Fault::FifoOverflow { count } => self.faults.overflows = count,
             Fault::BusError { count } => self.faults.bus_errors = count,
+            Fault::RxHead { count: 0, .. } => self.faults.rx_heads.clear(),
+            Fault::RxHead { kind, size, ethertype, count } => {
+                self.faults.rx_heads.push_back(RxHead { kind, size, ethertype, count });
+            }
             Fault::Slow { span } => self.faults.slow = span,
             Fault::CaptureEdge => self.capture_edge(now),
             Fault::FalseCarrier => self.regs.or(reg::ECSR, bits::ECSR_ICD),
