@@ -252,11 +252,16 @@ pub(super) fn receive(dev: &Device<'_, Inject>, cx: &RxContext<'_>) -> u32 {
         work += 1;
         let cause = match read_frame(io, cx) {
             Ok(mut skb) => {
-                stats.rx_packets.inc();
-                stats.rx_bytes.add(skb.len().into());
-                skb.eth_type_trans(dev);
-                cx.gro_receive(skb);
-                continue;
+                let len = skb.len();
+
+                if skb.eth_type_trans(dev).is_ok() {
+                    stats.rx_packets.inc();
+                    stats.rx_bytes.add(len.into());
+                    cx.gro_receive(skb);
+                    continue;
+                }
+                skb.drop_reason(DropReason::TooSmall);
+                Cause::Length
             }
             Err(Bad::Over(cause)) => cause,
             Err(Bad::Open(cause)) => {

@@ -315,10 +315,19 @@ void rnet_napi_gro_receive(struct napi_struct *napi, struct sk_buff *skb)
 	napi_gro_receive(napi, skb);
 }
 
-/* A received frame, whose checksum the hardware has verified or not. */
+/*
+ * A received frame, whose checksum the hardware has verified or not.
+ *
+ * eth_type_trans() dies of a header that is not in the linear part, so one that is not is moved
+ * there.
+ */
 void rnet_napi_receive(struct napi_struct *napi, struct sk_buff *skb,
 		       bool verified)
 {
+	if (unlikely(!pskb_may_pull(skb, ETH_HLEN))) {
+		dev_kfree_skb_any_reason(skb, SKB_DROP_REASON_PKT_TOO_SMALL);
+		return;
+	}
 	if (verified)
 		skb->ip_summed = CHECKSUM_UNNECESSARY;
 	skb->protocol = eth_type_trans(skb, napi->dev);
@@ -392,9 +401,13 @@ void rnet_skb_csum_complete(struct sk_buff *skb, __wsum csum)
 	skb->ip_summed = CHECKSUM_COMPLETE;
 }
 
-void rnet_eth_type_trans(struct sk_buff *skb, struct net_device *ndev)
+bool rnet_eth_type_trans(struct sk_buff *skb, struct net_device *ndev)
 {
+	if (unlikely(!pskb_may_pull(skb, ETH_HLEN)))
+		return false;
+
 	skb->protocol = eth_type_trans(skb, ndev);
+	return true;
 }
 
 u16 rnet_skb_protocol(const struct sk_buff *skb)

@@ -92,7 +92,7 @@ void rnet_skb_add_rx_frag(struct sk_buff *skb, void *data, unsigned int len,
 			  unsigned int truesize);
 void rnet_skb_csum_unnecessary(struct sk_buff *skb);
 void rnet_skb_csum_complete(struct sk_buff *skb, __wsum csum);
-void rnet_eth_type_trans(struct sk_buff *skb, struct net_device *ndev);
+bool rnet_eth_type_trans(struct sk_buff *skb, struct net_device *ndev);
 u16 rnet_skb_protocol(const struct sk_buff *skb);
 int rnet_skb_network_offset(const struct sk_buff *skb);
 int rnet_skb_csum_start(const struct sk_buff *skb);

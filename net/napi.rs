@@ -354,11 +354,12 @@ impl<'a> RxContext<'a> {
     ///
     /// `verified` tells whether the hardware has found its checksums right. This is
     /// [`Skb::set_checksum_unnecessary`], [`Skb::eth_type_trans`] and
-    /// [`gro_receive`](Self::gro_receive) in one call, for the path of every packet.
+    /// [`gro_receive`](Self::gro_receive) in one call, for the path of every packet. A frame that
+    /// has no header is dropped.
     #[inline]
     pub fn receive(&self, skb: Skb, verified: bool) {
-        // SAFETY: We are in the poll function of this instance; the skb is ours to give away.
-        // `eth_type_trans` copes with frames whose linear part is shorter than a header.
+        // SAFETY: We are in the poll function of this instance; the skb is ours to give away. The
+        // helper looks that there is a header.
         unsafe {
             bindings::rnet_napi_receive(self.0.owner.core().as_raw(), skb.into_raw(), verified);
         }

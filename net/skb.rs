@@ -220,12 +220,17 @@ impl Skb {
         unsafe { bindings::rnet_skb_csum_complete(self.as_raw(), sum) };
     }
 
-    /// Sets the protocol of a received packet, and removes the Ethernet header.
+    /// Sets the protocol of a received packet, and removes the Ethernet header, which may be in any
+    /// of its parts. Fails if there is none.
     #[inline]
-    pub fn eth_type_trans<T: Operations>(&mut self, dev: &Device<'_, T>) {
-        // SAFETY: By the type invariant, and `dev` is valid. `eth_type_trans` copes with frames
-        // shorter than a header in the linear part.
-        unsafe { bindings::rnet_eth_type_trans(self.as_raw(), dev.as_raw()) };
+    pub fn eth_type_trans<T: Operations>(&mut self, dev: &Device<'_, T>) -> Result {
+        // SAFETY: By the type invariant, and `dev` is valid. The helper looks that there is a
+        // header.
+        if unsafe { bindings::rnet_eth_type_trans(self.as_raw(), dev.as_raw()) } {
+            Ok(())
+        } else {
+            Err(EINVAL)
+        }
     }
 
     /// Makes the packet at least `len` bytes long, with zeroes.

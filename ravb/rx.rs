@@ -151,6 +151,19 @@ impl<M: Memory> Parts<M> {
         self.buffers.iter().flatten().map(CpuBuf::len).sum()
     }
 
+    /// Looks whether the parts, in slots that have room for `room` bytes, are fit to be a packet.
+    fn inspect(&self, info: &HwInfo, room: u32) -> Result<(), Fault> {
+        let mut lens = self.buffers.iter().flatten().map(CpuBuf::len);
+
+        if RxHead::from(self.status).has_errors() {
+            return Err(Fault::Errors);
+        }
+        if !fit_together(info, &mut lens, room) {
+            return Err(Fault::Shape);
+        }
+        Ok(())
+    }
+
     /// Forgets the status of buffers that were taken out.
     fn clear(&mut self) {
         self.count = 0;
@@ -223,23 +236,41 @@ fn verdict(checksum: Checksum, frame: &[u8]) -> Verdict {
     }
 }
 
-/// Looks whether a frame is fit to be a packet, by the status of its slots and its length.
+/// Looks whether a frame in one slot, which has room for `room` bytes, is fit to be a packet.
 #[inline]
-fn inspect(info: &HwInfo, status: RxHead, len: u32) -> Result<(), Fault> {
+fn inspect(info: &HwInfo, status: RxHead, len: u32, room: u32) -> Result<(), Fault> {
     if status.has_errors() {
         return Err(Fault::Errors);
     }
-    if len < ETH_HLEN + info.rx_trailer() {
+    if len < ETH_HLEN + info.rx_trailer() || len > room {
         return Err(Fault::Shape);
     }
     Ok(())
+}
+
+/// Returns whether parts of these lengths, in slots that have room for `room` bytes, can be one
+/// frame.
+///
+/// The stack takes the Ethernet header out of the first part, and does not ask whether it is there.
+fn fit_together(info: &HwInfo, lens: &mut dyn Iterator<Item = u32>, room: u32) -> bool {
+    let Some(first) = lens.next() else {
+        return false;
+    };
+    let (mut total, mut longest) = (first, first);
+
+    for len in lens {
+        total += len;
+        longest = longest.max(len);
+    }
+    first >= ETH_HLEN && total >= ETH_HLEN + info.rx_trailer() && longest <= room
 }
 
 /// Why a frame is discarded.
 enum Fault {
     /// The hardware has found errors.
     Errors,
-    /// It has no beginning or no end, or is too long or too short to be a frame.
+    /// It has no beginning or no end, or is too long or too short to be a frame, or what the DMAC
+    /// says of its slots cannot be.
     Shape,
     /// There is no memory for it.
     Memory,
@@ -556,7 +587,8 @@ impl<'b, const WORDS: usize, S: Source<'b>, H: Hook<'b, S>> Ring<'b, WORDS, S, H
         counts: &mut RxCounts,
     ) -> Received {
         let info = dev.data().info;
-        // What the DMAC says of the size is not trusted: `into_cpu` takes no more than there is.
+        // What the DMAC says of the size is not trusted: `into_cpu` takes no more than there is,
+        // and what exceeds the slot is found when the frame is inspected.
         let buffer = buffer.into_cpu(head.size().get());
 
         // The headers are looked at when there is an skb for them, or by the program.
@@ -632,7 +664,7 @@ impl<'b, const WORDS: usize, S: Source<'b>, H: Hook<'b, S>> Ring<'b, WORDS, S, H
             // Longer than any frame for a program that sees one buffer.
             Err(Fault::Shape)
         } else {
-            inspect(info, self.parts.status.into(), self.parts.len())
+            self.parts.inspect(info, self.layout.len)
         };
 
         if let Err(fault) = fault {
@@ -727,7 +759,7 @@ impl<'b, const WORDS: usize, S: Source<'b>, H: Hook<'b, S>> Ring<'b, WORDS, S, H
         mut buffer: CpuBuf<S::Memory>,
         cx: &RxContext<'_>,
     ) -> Result<(Skb, Verdict), Fault> {
-        let fault = match inspect(info, head, buffer.len()) {
+        let fault = match inspect(info, head, buffer.len(), self.layout.len) {
             Ok(()) => {
                 let verdict = verdict(info.checksum, buffer.bytes());
 
@@ -774,7 +806,7 @@ impl<'b, const WORDS: usize, S: Source<'b>, H: Hook<'b, S>> Ring<'b, WORDS, S, H
     ///
     /// If that fails the parts are left where they are.
     fn assemble(&mut self, info: &HwInfo, cx: &RxContext<'_>) -> Result<(Skb, Verdict), Fault> {
-        inspect(info, self.parts.status.into(), self.parts.len())?;
+        self.parts.inspect(info, self.layout.len)?;
 
         let verdict = self.parts.cut_trailer(info);
         let mut buffers = self.parts.buffers.iter_mut();
@@ -869,8 +901,10 @@ mod tests {
     }
     #[test]
     fn what_is_fit_to_be_a_packet() {
-        let good =
-            |info: &HwInfo, status: u32, len| inspect(info, RxHead::from(status), len).is_ok();
+        const ROOM: u32 = 1700;
+        let good = |info: &HwInfo, status: u32, len| {
+            inspect(info, RxHead::from(status), len, ROOM).is_ok()
+        };
 
         for info in [&GBETH, &GEN3] {
             let least = ETH_HLEN + info.rx_trailer();
@@ -880,9 +914,31 @@ mod tests {
             assert!(!good(info, 0x7000_0000, least - 1));
             assert!(!good(info, 0x7000_0000, 0));
             assert!(good(info, 0x7080_0000, 64));
+            // The DMAC cannot have written more than there is room for.
+            assert!(good(info, 0x7000_0000, ROOM));
+            assert!(!good(info, 0x7000_0000, ROOM + 1));
             for error in [16, 17, 18, 19, 22] {
                 assert!(!good(info, 0x7000_0000 | 1 << error, 64));
             }
+        }
+    }
+
+    #[test]
+    fn what_parts_make_a_packet() {
+        let fit = |info, lens: &[u32]| fit_together(info, &mut lens.iter().copied(), 1700);
+
+        for info in [&GBETH, &GEN3] {
+            let trailer = info.rx_trailer();
+
+            assert!(fit(info, &[1700, 1700, 1]));
+            assert!(fit(info, &[ETH_HLEN, 0, trailer]));
+            // The header is in the first part, whatever follows.
+            assert!(!fit(info, &[ETH_HLEN - 1, 100]));
+            assert!(!fit(info, &[0, 100]));
+            assert!(!fit(info, &[ETH_HLEN, trailer - 1]));
+            assert!(!fit(info, &[1701, 100]));
+            assert!(!fit(info, &[1700, 1701]));
+            assert!(!fit(info, &[]));
         }
     }
 }

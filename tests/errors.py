@@ -5,7 +5,7 @@
 
 from lib.py import RavbEnv, KsftNamedVariant, ksft_eq, ksft_exit, ksft_ge, ksft_pr, ksft_run, \
     ksft_variants
-from lib.py import KsftSkipEx, until, verdict
+from lib.py import KsftSkipEx, fatal, until, verdict
 from lib.py.packets import ETH_P_TEST, eth, of_type
 
 COUNT = 7
@@ -88,6 +88,52 @@ def error_then_long(cfg) -> None:
     verdict(cfg, "T1", whole, ring + 8, lambda n: n < ring + 8, "long frames received whole")
 
 
+# Types of descriptors (DT).
+EEMPTY, FMID, FSTART, FEND, FSINGLE, LINK, EOS = 3, 4, 5, 6, 7, 8, 10
+LARGEST = 4095          # DS has twelve bits
+
+# What the DMAC says of slots, instead of that each has a whole frame of 60 bytes: type and size, where
+# they are wrong. Each is one error.
+DESCRIPTORS = {
+    "first_without_header": [(FSTART, 13), (FEND, None)],
+    "first_empty": [(FSTART, 0), (FMID, None), (FEND, None)],
+    "parts_too_short": [(FSTART, 14), (FEND, 1)],
+    "whole_empty": [(FSINGLE, 0)],
+    "whole_too_short": [(FSINGLE, 15)],
+    "whole_too_long": [(FSINGLE, LARGEST)],
+    "first_too_long": [(FSTART, LARGEST), (FEND, None)],
+    "last_too_long": [(FSTART, None), (FEND, LARGEST)],
+    "no_start": [(FMID, None), (FEND, None)],
+    "no_end": [(FSTART, None), (FMID, None)],
+    "type_zero": [(0, None)],
+    "eempty": [(EEMPTY, None)],
+    "link": [(LINK, None)],
+    "end_of_set": [(EOS, None)],
+}
+
+
+@ksft_variants([KsftNamedVariant(name, heads) for name, heads in DESCRIPTORS.items()])
+def senseless(cfg, heads) -> None:
+    """Descriptors that no DMAC should write: counted once, nothing of them reaches the stack."""
+    twin = cfg.require_twin()
+    fatal(cfg, "T8")
+    bad = eth(cfg.mac, cfg.remote_mac, ETH_P_TEST, b"bad" + bytes(43))
+    good = eth(cfg.mac, cfg.remote_mac, ETH_P_TEST, b"good" + bytes(82))
+    before = cfg.stats()
+    with cfg.local_packets() as sock:
+        for kind, size in heads:
+            twin.rx_head(kind, size, ETH_P_TEST)
+        for _ in heads:
+            twin.frame(bad)
+        for _ in range(COUNT):
+            twin.frame(good)
+        seen = sock.capture(of_type(ETH_P_TEST, cfg.mac), COUNT, 5)
+    ksft_eq([f[14:18] for f in seen], [b"good"] * COUNT, "frames that reached the stack")
+    after = cfg.stats()
+    grown = {n: after[n] - before[n] for n in (*ERRORS, "rx_dropped") if after[n] != before[n]}
+    ksft_eq(grown, {"rx_errors": 1, "rx_length_errors": 1}, "counters")
+
+
 def still_fine(cfg) -> None:
     """After all that, traffic is as before."""
     cfg.ping(wait=5)
@@ -98,8 +144,8 @@ def still_fine(cfg) -> None:
 def main() -> None:
     """Ksft boiler plate main"""
     with RavbEnv(__file__) as cfg:
-        ksft_run([damaged, twice_damaged, false_carrier, error_then_long, still_fine],
-                 args=(cfg,))
+        ksft_run([damaged, twice_damaged, false_carrier, error_then_long, senseless,
+                  still_fine], args=(cfg,))
     ksft_exit()
 
 

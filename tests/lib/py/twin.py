@@ -103,6 +103,11 @@ class Twin:
     def fifo_overflow(self, count: int) -> None:
         self.order(f"fifo-overflow count={count}")
 
+    def rx_head(self, kind: int | None, size: int | None, ethertype: int) -> None:
+        """The next RX descriptor of such a frame has another type or size; orders add up."""
+        words = "".join(f" {k}={v}" for k, v in (("type", kind), ("size", size)) if v is not None)
+        self.order(f"rx-head ethertype={ethertype}{words}")
+
     def capture_edge(self) -> None:
         self.order("capture")
 
