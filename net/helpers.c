@@ -427,6 +427,12 @@ int rnet_skb_csum_start(const struct sk_buff *skb)
 		       skb_checksum_start_offset(skb) : -1;
 }
 
+/* Where the sum goes, from where it begins. */
+u16 rnet_skb_csum_offset(const struct sk_buff *skb)
+{
+	return skb->csum_offset;
+}
+
 int rnet_skb_put_padto(struct sk_buff *skb, unsigned int len)
 {
 	return __skb_put_padto(skb, len, false);

@@ -96,6 +96,7 @@ bool rnet_eth_type_trans(struct sk_buff *skb, struct net_device *ndev);
 u16 rnet_skb_protocol(const struct sk_buff *skb);
 int rnet_skb_network_offset(const struct sk_buff *skb);
 int rnet_skb_csum_start(const struct sk_buff *skb);
+u16 rnet_skb_csum_offset(const struct sk_buff *skb);
 int rnet_skb_put_padto(struct sk_buff *skb, unsigned int len);
 int rnet_skb_linearize(struct sk_buff *skb);
 bool rnet_skb_hw_tstamp_wanted(const struct sk_buff *skb);

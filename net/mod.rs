@@ -59,6 +59,7 @@ pub use queue::{
 };
 pub use rtnl::Rtnl;
 pub use skb::{
+    ChecksumPlace,
     DropReason,
     Skb,
     TxSkb, //

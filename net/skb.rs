@@ -101,6 +101,15 @@ pub enum DropReason {
     FullRing = bindings::skb_drop_reason_SKB_DROP_REASON_FULL_RING,
 }
 
+/// Where a checksum is to be computed.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct ChecksumPlace {
+    /// Where the sum begins, at a transport header; it goes to the end of the packet.
+    pub start: usize,
+    /// Where it is written, from there.
+    pub offset: usize,
+}
+
 impl Skb {
     /// Takes over an skb.
     ///
@@ -191,12 +200,24 @@ impl Skb {
         usize::try_from(unsafe { bindings::rnet_skb_network_offset(self.as_raw()) }).ok()
     }
 
-    /// Returns where the checksum begins that is to be computed by the device
-    /// (`CHECKSUM_PARTIAL`), if one is: at a transport header.
+    /// Returns the place of the checksum that is to be computed by the device
+    /// (`CHECKSUM_PARTIAL`), if one is.
+    ///
+    /// A device that finds headers by itself has to compare: the place need not be where it would
+    /// look, even in a frame that has all the headers that it knows.
     #[inline]
-    pub fn checksum_start(&self) -> Option<usize> {
+    pub fn checksum_place(&self) -> Option<ChecksumPlace> {
         // SAFETY: By the type invariant.
-        usize::try_from(unsafe { bindings::rnet_skb_csum_start(self.as_raw()) }).ok()
+        let start = unsafe { bindings::rnet_skb_csum_start(self.as_raw()) };
+        // Negative if there is none.
+        let start = usize::try_from(start).ok()?;
+        // SAFETY: By the type invariant.
+        let offset = unsafe { bindings::rnet_skb_csum_offset(self.as_raw()) };
+
+        Some(ChecksumPlace {
+            start,
+            offset: offset.into(),
+        })
     }
 
     /// Computes the checksum in software (`skb_checksum_help`). `start_xmit` context.

@@ -73,6 +73,7 @@ use crate::net::{
         Frames,
         TxFrame, //
     },
+    ChecksumPlace,
     Device,
     DropReason,
     Skb,
@@ -750,9 +751,9 @@ fn sent_frames(
 /// Makes a packet fit to be sent by the chip.
 #[inline]
 fn prepare(skb: &mut Skb, max_len: u32, checksums: bool) -> Result<(), DropReason> {
-    if let Some(start) = skb.checksum_start() {
+    if let Some(wanted) = skb.checksum_place() {
         // What is to be summed up may also be something inside of a tunnel.
-        let engine_can = checksums && engine_transport(skb.linear()) == Some(start);
+        let engine_can = checksums && engine_place(skb.linear()) == Some(wanted);
 
         if !engine_can && skb.checksum_help().is_err() {
             return Err(DropReason::Checksum);
@@ -767,19 +768,23 @@ fn prepare(skb: &mut Skb, max_len: u32, checksums: bool) -> Result<(), DropReaso
     Ok(())
 }
 
-/// Returns where the checksum engine finds TCP or UDP in a frame: behind an IPv4 or IPv6 header,
-/// and at most one VLAN tag, of type 802.1Q.
+/// Returns where the checksum engine begins to sum, and where it writes, in a frame with TCP or UDP
+/// behind an IPv4 or IPv6 header and at most one VLAN tag, of type 802.1Q.
+///
+/// Fragments are passed through, and extension headers are not followed.
 #[inline]
-fn engine_transport(frame: &[u8]) -> Option<usize> {
+fn engine_place(frame: &[u8]) -> Option<ChecksumPlace> {
     const VLAN: [u8; 2] = [0x81, 0x00];
     const IPV4: [u8; 2] = [0x08, 0x00];
     const IPV6: [u8; 2] = [0x86, 0xdd];
-    const TCP: u8 = 6;
-    const UDP: u8 = 17;
+    const IPV4_HLEN: usize = 20;
+    const IPV6_HLEN: usize = 40;
+    /// More fragments, and the offset of this one.
+    const FRAGMENT: u16 = 0x3fff;
 
     let (addresses, rest) = frame.split_at_checked(12)?;
     let (ethertype, packet) = rest.split_first_chunk::<2>()?;
-    let (ethertype, packet, start) = if *ethertype == VLAN {
+    let (ethertype, packet, network) = if *ethertype == VLAN {
         let (_, rest) = packet.split_first_chunk::<2>()?;
         let (ethertype, packet) = rest.split_first_chunk::<2>()?;
 
@@ -787,52 +792,93 @@ fn engine_transport(frame: &[u8]) -> Option<usize> {
     } else {
         (ethertype, packet, addresses.len() + 2)
     };
-    let (protocol, header) = match *ethertype {
-        IPV4 => (packet.get(9)?, usize::from(packet.first()? & 0xf) * 4),
-        // Extension headers are not followed.
-        IPV6 => (packet.get(6)?, 40),
+    let (protocol, start) = match *ethertype {
+        IPV4 => {
+            let header = packet.first_chunk::<IPV4_HLEN>()?;
+            let len = usize::from(header[0] & 0xf) * 4;
+
+            if len < IPV4_HLEN || u16::from_be_bytes([header[6], header[7]]) & FRAGMENT != 0 {
+                return None;
+            }
+            (header[9], network + len)
+        }
+        IPV6 => {
+            let header = packet.first_chunk::<IPV6_HLEN>()?;
+
+            (header[6], network + IPV6_HLEN)
+        }
         _ => return None,
     };
 
-    matches!(*protocol, TCP | UDP).then_some(start + header)
+    Some(ChecksumPlace {
+        start,
+        offset: checksum_offset(protocol)?,
+    })
+}
+
+/// Returns where TCP and UDP have their checksums.
+#[inline]
+fn checksum_offset(protocol: u8) -> Option<usize> {
+    const TCP: u8 = 6;
+    const UDP: u8 = 17;
+
+    match protocol {
+        TCP => Some(16),
+        UDP => Some(6),
+        _ => None,
+    }
 }
 
 #[kunit_tests(ravb_rs_tx)]
 mod tests {
     use super::*;
 
-    /// Where the engine finds a transport header in a frame of addresses and these parts.
-    fn find(parts: [&[u8]; 2]) -> Option<usize> {
+    /// Where the engine begins to sum, and where it writes, in a frame of addresses and these
+    /// parts.
+    fn find(parts: [&[u8]; 2]) -> Option<(usize, usize)> {
         let mut frame = [0u8; 64];
         let bytes = parts.into_iter().flatten();
 
         for (to, from) in frame.iter_mut().skip(12).zip(bytes) {
             *to = *from;
         }
-        engine_transport(&frame)
+        engine_place(&frame).map(|place| (place.start, place.offset))
     }
 
     #[test]
     fn what_the_engine_knows() {
-        let ipv4_udp = [0x45, 0, 0, 40, 0, 0, 0, 0, 64, 17];
+        let ipv4_udp = [0x45, 0, 0, 40, 0, 0, 0x40, 0, 64, 17];
+        let ipv4_tcp = [0x45, 0, 0, 40, 0, 0, 0x40, 0, 64, 6];
         let ipv4_options_tcp = [0x46, 0, 0, 40, 0, 0, 0, 0, 64, 6];
         let ipv4_icmp = [0x45, 0, 0, 40, 0, 0, 0, 0, 64, 1];
         let ipv6_tcp = [0x60, 0, 0, 0, 0, 20, 6, 64];
         let ipv6_hop_by_hop = [0x60, 0, 0, 0, 0, 20, 0, 64];
 
-        assert_eq!(find([&[8, 0], &ipv4_udp]), Some(34));
-        assert_eq!(find([&[8, 0], &ipv4_options_tcp]), Some(38));
+        assert_eq!(find([&[8, 0], &ipv4_udp]), Some((34, 6)));
+        assert_eq!(find([&[8, 0], &ipv4_tcp]), Some((34, 16)));
+        assert_eq!(find([&[8, 0], &ipv4_options_tcp]), Some((38, 16)));
         assert_eq!(find([&[8, 0], &ipv4_icmp]), None);
-        assert_eq!(find([&[0x86, 0xdd], &ipv6_tcp]), Some(54));
+        assert_eq!(find([&[0x86, 0xdd], &ipv6_tcp]), Some((54, 16)));
         assert_eq!(find([&[0x86, 0xdd], &ipv6_hop_by_hop]), None);
         assert_eq!(find([&[8, 6], &[]]), None);
+    }
+
+    #[test]
+    fn what_the_engine_passes_through() {
+        let ipv4_no_header = [0x40, 0, 0, 40, 0, 0, 0, 0, 64, 6];
+        let first_fragment = [0x45, 0, 0, 40, 0, 0, 0x20, 0, 64, 17];
+        let last_fragment = [0x45, 0, 0, 40, 0, 0, 0, 1, 64, 17];
+
+        assert_eq!(find([&[8, 0], &ipv4_no_header]), None);
+        assert_eq!(find([&[8, 0], &first_fragment]), None);
+        assert_eq!(find([&[8, 0], &last_fragment]), None);
     }
 
     #[test]
     fn tags() {
         let ipv4_udp = [0x45, 0, 0, 40, 0, 0, 0, 0, 64, 17];
 
-        assert_eq!(find([&[0x81, 0, 0, 5, 8, 0], &ipv4_udp]), Some(38));
+        assert_eq!(find([&[0x81, 0, 0, 5, 8, 0], &ipv4_udp]), Some((38, 6)));
         // Two tags, and one of type 802.1ad.
         assert_eq!(
             find([&[0x81, 0, 0, 5, 0x81, 0, 0, 6, 8, 0], &ipv4_udp]),
@@ -843,12 +889,15 @@ mod tests {
 
     #[test]
     fn cut_short() {
-        assert_eq!(engine_transport(&[]), None);
-        assert_eq!(engine_transport(&[0; 13]), None);
+        assert_eq!(engine_place(&[]), None);
+        assert_eq!(engine_place(&[0; 13]), None);
 
-        let mut frame = [0u8; 16];
+        let mut frame = [0u8; 34];
 
         frame[12] = 8;
-        assert_eq!(engine_transport(&frame), None);
+        frame[14] = 0x45;
+        frame[23] = 17;
+        assert!(engine_place(&frame).is_some());
+        assert_eq!(engine_place(&frame[..33]), None);
     }
 }

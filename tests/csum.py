@@ -8,11 +8,13 @@ Frames are checked and made by hand at the peer, so that no offload of this mach
 
 import re
 import socket
+import struct
 from pathlib import Path
 
 from lib.py import RavbEnv, KsftNamedVariant, ksft_disruptive, ksft_eq, ksft_exit, ksft_pr, \
     ksft_run, ksft_true, ksft_variants
 from lib.py import KsftSkipEx, bkg, cmd, defer, ethtool, rand_port, until, verdict, wait_port_listen
+from lib.py.rawio import SOL_PACKET
 from lib.py.packets import dissect, eth, ip_packet, padded, tcp_to_port, udp, \
     udp_to_port, wrong_csums, ETH_P_IP, ETH_P_IPV6, WRONG_CSUM, csum16
 
@@ -195,6 +197,38 @@ def sent_without(cfg) -> None:
     ksft_eq([dissect(f)[1][6:8] for f in frames], [b"\0\0"], "checksum field")
 
 
+def _sum_from(frame: bytes, start: int, at: int, seed: int) -> bytes:
+    """@frame with the checksum that HW_CSUM promises: of all from @start on, @seed at @at."""
+    frame = frame[:at] + struct.pack("!H", seed) + frame[at + 2:]
+    return frame[:at] + struct.pack("!H", ~csum16(frame[start:]) & 0xffff) + frame[at + 2:]
+
+
+# Where a checksum is wanted that looks like one of TCP or UDP, and is none: bytes in a frame with
+# UDP in IPv4, what they are, and where in the transport header the checksum goes.
+PLACES = [KsftNamedVariant("first_fragment", 20, b"\x20\0", 6),
+          KsftNamedVariant("last_fragment", 20, b"\0\x02", 6),
+          KsftNamedVariant("elsewhere", 20, b"\0\0", 10)]
+
+
+@ksft_variants(PLACES)
+def sent_placed(cfg, where, what, offset) -> None:
+    """A checksum that the sender of a frame wants is put where it wants it."""
+    packet_vnet_hdr, needs_csum = 15, 1
+    start = 14 + 20
+    frame = eth(cfg.remote_mac, cfg.mac, ETH_P_IP,
+                udp(cfg.addr_v["4"], cfg.remote_addr_v["4"], 9, 9, bytes(range(60)), csum=0))
+    frame = frame[:where] + what + frame[where + len(what):]
+    seed = 0x1234
+    want = _sum_from(frame, start, start + offset, seed)
+    given = frame[:start + offset] + struct.pack("!H", seed) + frame[start + offset + 2:]
+    header = struct.pack("=BBHHHH", needs_csum, 0, 0, 0, start, offset)
+    with cfg.remote_packets() as peer, cfg.local_packets() as sock:
+        sock.sock.setsockopt(SOL_PACKET, packet_vnet_hdr, 1)
+        sock.sock.send(header + given)
+        frames = peer.capture(lambda f: f[:14] == frame[:14] and f[30:38] == frame[30:38], 1, 5)
+    verdict(cfg, "T9", [f.hex() for f in frames], [want.hex()], [given.hex()], "frame sent")
+
+
 def other_protocols(cfg) -> None:
     """Frames that no offload knows come through whole: another IP protocol, a bad length."""
     src, dst = (socket.inet_aton(a["4"]) for a in (cfg.remote_addr_v, cfg.addr_v))
@@ -273,8 +307,8 @@ def toggled_under_load(cfg) -> None:
 def main() -> None:
     """Ksft boiler plate main"""
     with RavbEnv(__file__) as cfg:
-        ksft_run([defaults, sent, received, received_without, sent_without, other_protocols,
-                  bad_counted, stream, toggled_while_down, toggled_under_load], args=(cfg,))
+        ksft_run([defaults, sent, received, received_without, sent_without, sent_placed,
+                  other_protocols, bad_counted, stream, toggled_while_down, toggled_under_load], args=(cfg,))
     ksft_exit()
 
 

@@ -49,6 +49,8 @@ KNOWN_C_FAULTS = {
     "T7": Fault(("gbeth",), "its threads of NAPI are called eth%d, which no port is"),
     "T8": Fault(ALL, "a receive descriptor that says more bytes than its slot has, or less of the first "
                      "part of a frame than a header, kills the kernel"),
+    "T9": Fault(("gbeth",), "the checksum engine is asked for what it cannot do: a checksum in a "
+                            "fragment, or elsewhere than TCP and UDP have theirs, is left out"),
     "B9": Fault(ALL, "the recovery from a TX timeout frees the rings under a running transmit "
                      "or receive: the kernel dies"),
     "B9r": Fault(ALL, "a ring size change frees the rings under a running poll: the kernel may die"),
