@@ -126,7 +126,8 @@ pub trait Operations: Sized + 'static {
 
     /// Chooses the TX queue for a packet, below `real_num_tx_queues`. Bottom halves are off.
     ///
-    /// Not called while the device has only one TX queue.
+    /// While the device has only one TX queue this is called for packet sockets that go around the
+    /// queueing discipline (`PACKET_QDISC_BYPASS`), and for nothing else.
     fn select_queue(_dev: &Device<'_, Self>, _skb: &Skb) -> u16 {
         build_error!(VTABLE_DEFAULT_ERROR)
     }

@@ -336,9 +336,10 @@ impl net::Operations for Ravb {
         coalesce::expired(dev, index);
     }
 
-    fn select_queue(_dev: &Device<'_, Self>, skb: &Skb) -> u16 {
-        // The queue that has hardware time stamps.
-        if skb.wants_hw_tstamp() {
+    fn select_queue(dev: &Device<'_, Self>, skb: &Skb) -> u16 {
+        // The queue that has hardware time stamps. A socket that goes around the queueing
+        // discipline asks here also where there is one queue only.
+        if dev.data().info.has_clock() && skb.wants_hw_tstamp() {
             NC as u16
         } else {
             BE as u16

@@ -12,8 +12,9 @@ from lib.py import RavbEnv, KsftNamedVariant, ksft_eq, ksft_exit, ksft_ge, ksft_
     ksft_pr, ksft_run, ksft_true, ksft_variants
 from lib.py import defer, ethtool, verdict
 from lib.py import ptp
+from lib.py.events import KernelLog
 from lib.py.rawio import PACKET_ADD_MEMBERSHIP, SOL_PACKET
-from lib.py.packets import ETH_P_1588, ETH_P_IP, eth, mac_bytes, padded, udp
+from lib.py.packets import ETH_P_1588, ETH_P_IP, ETH_P_TEST, eth, mac_bytes, of_type, padded, udp
 
 PACKET_MR_MULTICAST = 0
 PTP_MULTICAST = "01:1b:19:00:00:00"
@@ -56,6 +57,22 @@ def software_tx(cfg) -> None:
         software, _ = ptp.tx_stamp(sock, 1)
     verdict(cfg, "SWTS", (claimed, software != 0), (True, True), (False, False),
             "software TX stamps (claimed, delivered)")
+
+
+def around_the_qdisc(cfg) -> None:
+    """A packet socket that goes around the queueing discipline gets a queue that is there."""
+    packet_qdisc_bypass = 20
+    frames = [eth(cfg.remote_mac, cfg.mac, ETH_P_TEST, bytes([n]) * 46) for n in range(5)]
+    with KernelLog() as log:
+        with cfg.remote_packets() as peer, cfg.local_packets() as sock:
+            sock.sock.setsockopt(SOL_PACKET, packet_qdisc_bypass, 1)
+            sock.sock.setsockopt(socket.SOL_SOCKET, ptp.SO_TIMESTAMPING,
+                                 ptp.SOF_TX_HARDWARE | ptp.SOF_RAW_HARDWARE)
+            sock.send(frames)
+            seen = peer.capture(of_type(ETH_P_TEST, cfg.remote_mac), len(frames), 5)
+        ksft_eq(sorted(seen), frames, "frames seen by the peer")
+        complaints = [line for line in log.read() if "selects TX queue" in line]
+    verdict(cfg, "T10", len(complaints), 0, lambda n: n > 0, "complaints in the log")
 
 
 def settings_taken(cfg) -> None:
@@ -220,8 +237,8 @@ def lost_stamp(cfg) -> None:
 def main() -> None:
     """Ksft boiler plate main"""
     with RavbEnv(__file__) as cfg:
-        ksft_run([capabilities, software_tx, settings_taken, sent, sent_burst, sent_unasked,
-                  sent_while_off, received, lost_stamp], args=(cfg,))
+        ksft_run([capabilities, software_tx, around_the_qdisc, settings_taken, sent, sent_burst,
+                  sent_unasked, sent_while_off, received, lost_stamp], args=(cfg,))
     ksft_exit()
 
 

@@ -51,6 +51,8 @@ KNOWN_C_FAULTS = {
                      "part of a frame than a header, kills the kernel"),
     "T9": Fault(("gbeth",), "the checksum engine is asked for what it cannot do: a checksum in a "
                             "fragment, or elsewhere than TCP and UDP have theirs, is left out"),
+    "T10": Fault(("gbeth",), "a packet socket that goes around the queueing discipline and asks for "
+                             "hardware time stamps gets a queue that is not there, and the log a warning"),
     "B9": Fault(ALL, "the recovery from a TX timeout frees the rings under a running transmit "
                      "or receive: the kernel dies"),
     "B9r": Fault(ALL, "a ring size change frees the rings under a running poll: the kernel may die"),
