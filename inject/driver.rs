@@ -106,7 +106,7 @@ impl net::Operations for Inject {
         let napi = dev.napi(0).ok_or(EINVAL)?;
 
         data.start();
-        napi.enable();
+        napi.enable(&dev.hold_napi());
         dev.link_queues(0, true, rtnl);
         data.xtr.unmask();
         // The switch's link is nobody's business here.
@@ -119,13 +119,15 @@ impl net::Operations for Inject {
         let data = dev.data();
 
         if let Some(napi) = dev.napi(0) {
-            napi.disable();
+            // Parks it in the end.
+            let hold = dev.hold_napi();
+
+            napi.disable(&hold);
             // No poll can unmask the interrupt or wake the queue from here on.
             data.xtr.mask();
             dev.irqs().synchronize();
             dev.tx_disable();
             napi.cancel_timer();
-            napi.park();
         }
         dev.link_queues(0, false, rtnl);
         dev.carrier_off();

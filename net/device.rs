@@ -425,6 +425,12 @@ impl<'b, T: Operations> Device<'b, T> {
         Some(napi::Napi::new(self, slot))
     }
 
+    /// Keeps the core away from the NAPI instances, as long as the returned value exists. Process
+    /// context.
+    pub fn hold_napi(&self) -> napi::Hold<'_, 'b, T> {
+        napi::Hold::new(self)
+    }
+
     /// Returns a TX queue, if there is one of that number.
     #[inline(always)]
     pub fn tx_queue(&self, index: usize) -> Option<queue::TxQueueRef<'_, 'b, T>> {

@@ -267,14 +267,24 @@ struct net_device *rnet_napi_dev(const struct napi_struct *napi)
 	return napi->dev;
 }
 
-void rnet_napi_del(struct napi_struct *napi)
+void rnet_dev_lock(struct net_device *ndev)
 {
-	netif_napi_del(napi);
+	netdev_lock(ndev);
 }
 
-void rnet_napi_set_irq(struct napi_struct *napi, int irq)
+void rnet_dev_unlock(struct net_device *ndev)
 {
-	netif_napi_set_irq(napi, irq);
+	netdev_unlock(ndev);
+}
+
+void rnet_napi_del_locked(struct napi_struct *napi)
+{
+	netif_napi_del_locked(napi);
+}
+
+void rnet_napi_set_irq_locked(struct napi_struct *napi, int irq)
+{
+	netif_napi_set_irq_locked(napi, irq);
 }
 
 void rnet_queue_set_napi(struct net_device *ndev, unsigned int queue, bool tx,

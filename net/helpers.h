@@ -68,8 +68,10 @@ void rnet_napi_timer_init(struct hrtimer *timer,
 			  enum hrtimer_restart (*func)(struct hrtimer *));
 void rnet_napi_timer_start(struct hrtimer *timer, u64 nsecs);
 struct net_device *rnet_napi_dev(const struct napi_struct *napi);
-void rnet_napi_del(struct napi_struct *napi);
-void rnet_napi_set_irq(struct napi_struct *napi, int irq);
+void rnet_dev_lock(struct net_device *ndev);
+void rnet_dev_unlock(struct net_device *ndev);
+void rnet_napi_del_locked(struct napi_struct *napi);
+void rnet_napi_set_irq_locked(struct napi_struct *napi, int irq);
 void rnet_queue_set_napi(struct net_device *ndev, unsigned int queue, bool tx,
 			 struct napi_struct *napi);
 bool rnet_napi_defers(const struct napi_struct *napi);

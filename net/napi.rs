@@ -155,8 +155,9 @@ pub(super) fn add_all<T: Operations>(dev: &Device<'_, T>) {
         };
         // SAFETY: `timer` is not in use yet, is not moved, and is cancelled by `delete_all`.
         unsafe { bindings::rnet_napi_timer_init(core.timer.get(), Some(expired)) };
-        Napi::new(dev, slot).park();
     }
+    // Parks them.
+    drop(Hold::new(dev));
 }
 
 /// Removes the NAPI instances from their device.
@@ -164,17 +165,18 @@ pub(super) fn add_all<T: Operations>(dev: &Device<'_, T>) {
 /// Code of the driver may still run, with references to them: it cannot enable them any more, and
 /// scheduling them does nothing. But it can start their timers (see [`cancel_timers`]).
 pub(super) fn delete_all<T: Operations>(dev: &Device<'_, T>) {
+    let hold = Hold::new(dev);
+
     for slot in &dev.private().napi {
-        // `stop` should have done this.
-        Napi::new(dev, slot).disable();
+        Napi::new(dev, slot).disable(&hold);
 
         // SAFETY: The timer was initialised by `add_all`.
         unsafe { bindings::hrtimer_cancel(slot.core.timer.get()) };
         let mut stage = slot.stage.lock();
 
         if *stage == Stage::Disabled {
-            // SAFETY: `napi` was added by `add_all`, and is disabled.
-            unsafe { bindings::rnet_napi_del(slot.as_raw()) };
+            // SAFETY: `napi` was added by `add_all`, and is disabled; the device is held.
+            unsafe { bindings::rnet_napi_del_locked(slot.as_raw()) };
             *stage = Stage::Deleted;
         }
     }
@@ -474,6 +476,55 @@ impl<'b, T: Operations> Poll<'_, 'b, T> {
     }
 }
 
+/// Keeps the core away from the NAPI instances of a device (`netdev_lock`), so that they can be
+/// disabled for a while. Process context.
+///
+/// When somebody turns threaded NAPI off, the core takes this lock, and not the RTNL, and waits
+/// with it for instances that are disabled to be enabled (`napi_stop_kthread` in net/core/dev.c),
+/// which takes the lock as well. So it must be held from the one to the other.
+///
+/// Instances that are disabled when it is dropped are parked.
+///
+/// # Invariants
+///
+/// The lock of `dev` was taken by this task, and is released only by dropping this.
+pub struct Hold<'a, 'b, T: Operations> {
+    dev: &'a Device<'b, T>,
+    _not_send: NotThreadSafe,
+}
+
+impl<'a, 'b, T: Operations> Hold<'a, 'b, T> {
+    pub(super) fn new(dev: &'a Device<'b, T>) -> Self {
+        // SAFETY: The device is valid.
+        unsafe { bindings::rnet_dev_lock(dev.as_raw()) };
+
+        // INVARIANT: Just taken.
+        Self {
+            dev,
+            _not_send: NotThreadSafe,
+        }
+    }
+
+    /// Returns whether this holds a device.
+    fn is_of(&self, dev: &Device<'_, T>) -> bool {
+        core::ptr::eq(self.dev.as_raw(), dev.as_raw())
+    }
+}
+
+impl<T: Operations> Drop for Hold<'_, '_, T> {
+    fn drop(&mut self) {
+        for slot in &self.dev.private().napi {
+            let napi = Napi::new(self.dev, slot);
+
+            if napi.is(Stage::Disabled) {
+                napi.park(self);
+            }
+        }
+        // SAFETY: By the type invariant.
+        unsafe { bindings::rnet_dev_unlock(self.dev.as_raw()) };
+    }
+}
+
 /// A NAPI instance of a device.
 pub struct Napi<'a, 'b, T: Operations> {
     dev: &'a Device<'b, T>,
@@ -519,57 +570,59 @@ impl<'a, 'b, T: Operations> Napi<'a, 'b, T> {
         unsafe { bindings::hrtimer_cancel(self.slot.core.timer.get()) };
     }
 
-    /// Enables polling. Process context. Does nothing if it is enabled, or the device is being
-    /// removed.
-    pub fn enable(&self) {
-        self.go(Stage::Enabled);
+    /// Enables polling. Does nothing if it is enabled, or the device is being removed.
+    pub fn enable(&self, hold: &Hold<'_, 'b, T>) {
+        self.go(Stage::Enabled, hold);
     }
 
     /// Has polls do nothing, once a running one has finished: for an interface that is down, or
-    /// cannot be started again. Process context. Does nothing if the device is being removed.
+    /// cannot be started again. Does nothing if the device is being removed.
     ///
-    /// This is where an instance is at first. To disable it instead is for a moment only, before
-    /// the RTNL is released: when somebody turns threaded NAPI off the core waits with the RTNL
-    /// held until the instance is enabled (`napi_stop_kthread` in net/core/dev.c).
-    pub fn park(&self) {
-        self.go(Stage::Parked);
+    /// This is where an instance is at first. To disable it instead is for a moment only: the core
+    /// waits for instances that are disabled ([`Hold`]).
+    pub fn park(&self, hold: &Hold<'_, 'b, T>) {
+        self.go(Stage::Parked, hold);
     }
 
-    /// Disables polling, and waits for a running poll to finish. Process context. Does nothing if
-    /// it is disabled.
-    ///
-    /// To be followed by [`enable`](Napi::enable) or [`park`](Napi::park), before the RTNL is
-    /// released.
-    pub fn disable(&self) {
-        self.go(Stage::Disabled);
+    /// Disables polling, and waits for a running poll to finish. Does nothing if it is disabled.
+    pub fn disable(&self, hold: &Hold<'_, 'b, T>) {
+        self.go(Stage::Disabled, hold);
     }
 
-    fn go(&self, to: Stage) {
+    fn go(&self, to: Stage, hold: &Hold<'_, 'b, T>) {
         let mut stage = self.slot.stage.lock();
 
-        if *stage == to || *stage == Stage::Deleted {
+        // Nobody has a reason to hold another device.
+        if *stage == to || *stage == Stage::Deleted || !hold.is_of(self.dev) {
             return;
         }
         if *stage != Stage::Disabled {
-            // SAFETY: `napi` is added and enabled.
-            unsafe { bindings::napi_disable(self.slot.as_raw()) };
+            // SAFETY: `napi` is added and enabled, and its device held.
+            unsafe { bindings::napi_disable_locked(self.slot.as_raw()) };
         }
         if to != Stage::Disabled {
             // The core's atomic operations on its state order this before the next poll.
             self.slot.core.parked.store(to == Stage::Parked, Relaxed);
-            // SAFETY: `napi` is added and disabled.
-            unsafe { bindings::napi_enable(self.slot.as_raw()) };
+            // SAFETY: `napi` is added and disabled, and its device held.
+            unsafe { bindings::napi_enable_locked(self.slot.as_raw()) };
         }
         *stage = to;
     }
 
-    /// Returns whether polling is enabled. Process context.
-    pub fn is_enabled(&self) -> bool {
-        *self.slot.stage.lock() == Stage::Enabled
+    fn is(&self, stage: Stage) -> bool {
+        *self.slot.stage.lock() == stage
     }
 
-    /// Gives access to the state of the instance, which must be disabled. Process context.
-    pub fn lock(&self) -> Result<NapiGuard<'a, 'b, T>> {
+    /// Returns whether polling is enabled. Process context.
+    pub fn is_enabled(&self) -> bool {
+        self.is(Stage::Enabled)
+    }
+
+    /// Gives access to the state of the instance, which must be disabled.
+    pub fn lock<'h>(&self, _hold: &'h Hold<'_, 'b, T>) -> Result<NapiGuard<'h, 'b, T>>
+    where
+        'a: 'h,
+    {
         let stage = self.slot.stage.lock();
 
         if !matches!(*stage, Stage::Disabled | Stage::Deleted) {
@@ -587,13 +640,14 @@ impl<'a, 'b, T: Operations> Napi<'a, 'b, T> {
     pub fn set_irq(&self, irq: Option<u32>) {
         // CAST: Interrupt numbers are positive `int`s in C.
         let irq = irq.map_or(-1, |irq| irq as c_int);
+        let _hold = Hold::new(self.dev);
         let stage = self.slot.stage.lock();
 
         if *stage == Stage::Deleted {
             return;
         }
-        // SAFETY: `napi` is added to `dev`, whose instance lock the helper takes.
-        unsafe { bindings::rnet_napi_set_irq(self.slot.as_raw(), irq) };
+        // SAFETY: `napi` is added to `dev`, which is held.
+        unsafe { bindings::rnet_napi_set_irq_locked(self.slot.as_raw(), irq) };
     }
 
     /// Returns the device.

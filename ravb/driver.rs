@@ -246,18 +246,18 @@ impl Ravb {
         let active = dev.pm().resume()?;
         let rings = queue::allocate(dev, &data.ring_sizes(), data.xdp.lock().as_ref(), rtnl)?;
 
-        queue::disable(dev, rtnl);
-        // The PHY first: it is what most often is not there, and nothing is running yet.
-        let result = queue::install(dev, rings, rtnl)
-            .and_then(|()| link::connect(dev, rtnl))
-            .and_then(|()| {
-                queue::resume(dev, dev.features(), rtnl)
-                    .inspect_err(|_| link::disconnect(dev, rtnl))
-            });
+        {
+            let hold = dev.hold_napi();
 
-        if let Err(e) = result {
-            Self::off(dev, rtnl);
-            return Err(e);
+            queue::disable(dev, &hold, rtnl);
+            // The PHY first: it is what most often is not there, and nothing is running yet.
+            queue::install(dev, &hold, rings, rtnl)
+                .and_then(|()| link::connect(dev, rtnl))
+                .and_then(|()| {
+                    queue::resume(dev, &hold, dev.features(), rtnl)
+                        .inspect_err(|_| link::disconnect(dev, rtnl))
+                })
+                .inspect_err(|_| Self::off(dev, &hold, rtnl))?;
         }
         for queue in 0..data.info.queues {
             dev.link_queues(queue, true, rtnl);
@@ -282,19 +282,23 @@ impl Ravb {
         for queue in 0..data.info.queues {
             dev.link_queues(queue, false, rtnl);
         }
-        queue::quiesce(dev, rtnl);
-        link::disconnect(dev, rtnl);
-        Self::off(dev, rtnl);
+        {
+            let hold = dev.hold_napi();
+
+            queue::quiesce(dev, &hold, rtnl);
+            link::disconnect(dev, rtnl);
+            Self::off(dev, &hold, rtnl);
+        }
         pm::put(dev.pm());
     }
 
     /// The end of [`down`](Self::down): the registers are left alone from now on.
-    fn off(dev: &Device<'_, Self>, rtnl: &Rtnl) {
+    fn off<'b>(dev: &Device<'b, Self>, hold: &queue::Hold<'_, 'b>, rtnl: &Rtnl) {
         let data = dev.data();
         let data = data.get_ref();
 
         emac::power_off(data);
-        queue::remove(dev, rtnl);
+        queue::remove(dev, hold, rtnl);
         // MDIO goes on working.
         if dmac::set_mode(dev, Mode::Config).is_err() {
             dev_err!(dev, "CONFIG mode was not reached in time\n");
@@ -362,8 +366,10 @@ impl net::Operations for Ravb {
         // RXCSUM is looked at when a frame is received. A change of the other one must not hit
         // frames that are in the ring, with their checksums left to the chip or not.
         if changed.contains(Features::HW_CSUM) && dev.data().is_up(rtnl) {
-            queue::quiesce(dev, rtnl);
-            queue::resume(dev, features, rtnl)?;
+            let hold = dev.hold_napi();
+
+            queue::quiesce(dev, &hold, rtnl);
+            queue::resume(dev, &hold, features, rtnl)?;
         }
         Ok(())
     }

@@ -92,7 +92,7 @@ fn sleep_lightly(dev: &Device<'_, Ravb>, rtnl: &Rtnl) -> Result {
 
     dev.detach(rtnl);
     recover::cancel(dev);
-    queue::freeze(dev, rtnl);
+    queue::freeze(dev, &dev.hold_napi(), rtnl);
     ptp::power_off(dev);
     emac::arm(data.get_ref());
     set_wake(dev, true).inspect_err(|e| {
@@ -117,7 +117,12 @@ fn restore(dev: &Device<'_, Ravb>, rtnl: &Rtnl) -> Result {
     dmac::stop(dev);
     ptp::power_on(dev);
 
-    let result = queue::resume(dev, dev.features(), rtnl);
+    let result = {
+        let hold = dev.hold_napi();
+
+        queue::disable(dev, &hold, rtnl);
+        queue::resume(dev, &hold, dev.features(), rtnl)
+    };
 
     dev.attach(rtnl);
     result

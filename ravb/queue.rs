@@ -41,12 +41,18 @@ use super::{
     tx, //
 };
 use crate::net::{
-    napi::Napi,
+    napi::{
+        self,
+        Napi, //
+    },
     xdp::Program,
     Device,
     Features,
     Rtnl, //
 };
+
+/// Whoever has it may disable NAPI: for the whole way from one state to another, or back.
+pub(super) type Hold<'a, 'b> = napi::Hold<'a, 'b, Ravb>;
 
 /// The state of a queue that belongs to its NAPI instance.
 #[derive(Default)]
@@ -82,13 +88,18 @@ pub(super) fn allocate<'b>(
 
 /// Replaces the rings of all queues, which must not be running, by others or none. Old ones are
 /// freed.
-pub(super) fn install<'b>(dev: &Device<'b, Ravb>, mut rings: AllRings<'b>, _rtnl: &Rtnl) -> Result {
+pub(super) fn install<'b>(
+    dev: &Device<'b, Ravb>,
+    hold: &Hold<'_, 'b>,
+    mut rings: AllRings<'b>,
+    _rtnl: &Rtnl,
+) -> Result {
     let data = dev.data();
 
     for (queue, rings) in rings.iter_mut().take(data.info.queues).enumerate() {
         let napi = dev.napi(queue).ok_or(EINVAL)?;
         let txq = dev.tx_queue(queue).ok_or(EINVAL)?;
-        let mut guard = napi.lock()?;
+        let mut guard = napi.lock(hold)?;
         let mut rings = rings.take();
 
         if let Some(rings) = &mut rings {
@@ -121,9 +132,11 @@ pub(super) fn install<'b>(dev: &Device<'b, Ravb>, mut rings: AllRings<'b>, _rtnl
 /// A device that cannot be started again is not an error: the rings are what was asked for, it has
 /// been said ([`resume`]), and the watchdog tries once more.
 pub(super) fn exchange<'b>(dev: &Device<'b, Ravb>, rings: AllRings<'b>, rtnl: &Rtnl) -> Result {
-    quiesce(dev, rtnl);
-    let result = install(dev, rings, rtnl);
-    let _ = resume(dev, dev.features(), rtnl);
+    let hold = dev.hold_napi();
+
+    quiesce(dev, &hold, rtnl);
+    let result = install(dev, &hold, rings, rtnl);
+    let _ = resume(dev, &hold, dev.features(), rtnl);
 
     result
 }
@@ -135,37 +148,36 @@ pub(super) fn replace_program(
     program: Option<&Program>,
     _rtnl: &Rtnl,
 ) -> Result {
+    let hold = dev.hold_napi();
+
     for queue in 0..dev.data().info.queues {
         let napi = dev.napi(queue).ok_or(EINVAL)?;
         let running = napi.is_enabled();
 
-        napi.disable();
-        if let Some(rx) = &mut napi.lock()?.state().rx {
+        napi.disable(&hold);
+        if let Some(rx) = &mut napi.lock(&hold)?.state().rx {
             rx.replace_program(program);
         }
         if running {
-            napi.enable();
+            napi.enable(&hold);
             // An interrupt that came meanwhile has masked itself, for a poll that could not be.
             napi.schedule();
-        } else {
-            napi.park();
         }
     }
     Ok(())
 }
 
-/// Frees the rings of all queues, which must not be running, and parks NAPI.
-pub(super) fn remove(dev: &Device<'_, Ravb>, rtnl: &Rtnl) {
-    disable(dev, rtnl);
-    if install(dev, Default::default(), rtnl).is_err() {
+/// Frees the rings of all queues, which must not be running.
+pub(super) fn remove<'b>(dev: &Device<'b, Ravb>, hold: &Hold<'_, 'b>, rtnl: &Rtnl) {
+    disable(dev, hold, rtnl);
+    if install(dev, hold, Default::default(), rtnl).is_err() {
         dev_err!(dev, "rings are still in use\n");
     }
-    for_each_napi(dev, |napi| napi.park());
 }
 
-/// Disables NAPI of all queues.
-pub(super) fn disable(dev: &Device<'_, Ravb>, _rtnl: &Rtnl) {
-    for_each_napi(dev, |napi| napi.disable());
+/// Disables NAPI of all queues. What is not started is parked when `hold` is dropped.
+pub(super) fn disable<'b>(dev: &Device<'b, Ravb>, hold: &Hold<'_, 'b>, _rtnl: &Rtnl) {
+    for_each_napi(dev, |napi| napi.disable(hold));
 }
 
 fn for_each_napi<'b>(dev: &Device<'b, Ravb>, f: impl Fn(Napi<'_, 'b, Ravb>)) {
@@ -190,13 +202,13 @@ fn purge(dev: &Device<'_, Ravb>, queue: usize, state: &mut NapiState<'_>) {
 }
 
 /// Brings running queues to rest. Process context.
-pub(super) fn quiesce(dev: &Device<'_, Ravb>, rtnl: &Rtnl) {
-    freeze(dev, rtnl);
+pub(super) fn quiesce<'b>(dev: &Device<'b, Ravb>, hold: &Hold<'_, 'b>, rtnl: &Rtnl) {
+    freeze(dev, hold, rtnl);
     dmac::stop(dev);
 }
 
 /// The first half of [`quiesce`]: the DMAC goes on, and nobody looks.
-pub(super) fn freeze(dev: &Device<'_, Ravb>, _rtnl: &Rtnl) {
+pub(super) fn freeze<'b>(dev: &Device<'b, Ravb>, hold: &Hold<'_, 'b>, _rtnl: &Rtnl) {
     let data = dev.data();
     let data = data.get_ref();
 
@@ -206,7 +218,7 @@ pub(super) fn freeze(dev: &Device<'_, Ravb>, _rtnl: &Rtnl) {
     dev.irqs().synchronize();
 
     for_each_napi(dev, |napi| {
-        napi.disable();
+        napi.disable(hold);
         napi.cancel_timer();
     });
     coalesce::cancel(dev);
@@ -264,11 +276,12 @@ pub(super) fn restart_tx(dev: &Device<'_, Ravb>, queue: usize, _rtnl: &Rtnl) -> 
 /// Starts quiet queues, with rings that are as new. Process context.
 ///
 /// If this fails they stay quiet.
-pub(super) fn resume(dev: &Device<'_, Ravb>, features: Features, rtnl: &Rtnl) -> Result {
-    start(dev, features, rtnl).inspect_err(|_| for_each_napi(dev, |napi| napi.park()))
-}
-
-fn start(dev: &Device<'_, Ravb>, features: Features, rtnl: &Rtnl) -> Result {
+pub(super) fn resume<'b>(
+    dev: &Device<'b, Ravb>,
+    hold: &Hold<'_, 'b>,
+    features: Features,
+    rtnl: &Rtnl,
+) -> Result {
     let data = dev.data();
     let data = data.get_ref();
     let checksums = features.contains(Features::HW_CSUM);
@@ -276,7 +289,7 @@ fn start(dev: &Device<'_, Ravb>, features: Features, rtnl: &Rtnl) -> Result {
     for queue in 0..data.info.queues {
         let napi = dev.napi(queue).ok_or(EINVAL)?;
         let txq = dev.tx_queue(queue).ok_or(EINVAL)?;
-        let mut guard = napi.lock()?;
+        let mut guard = napi.lock(hold)?;
         let (state, owner) = guard.split();
 
         purge(dev, queue, state);
@@ -306,7 +319,7 @@ fn start(dev: &Device<'_, Ravb>, features: Features, rtnl: &Rtnl) -> Result {
     })?;
 
     open_for_frames(dev, true);
-    for_each_napi(dev, |napi| napi.enable());
+    for_each_napi(dev, |napi| napi.enable(hold));
     data.irq.open(data);
     dev.tx_wake_all();
     Ok(())

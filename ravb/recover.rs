@@ -71,9 +71,12 @@ pub(super) fn work(dev: &Device<'_, Ravb>) {
         );
         if queue::restart_tx(dev, queue, &rtnl).is_err() {
             dev_err!(dev, "{}: starting all queues anew\n", dev.name());
-            queue::quiesce(dev, &rtnl);
+
+            let hold = dev.hold_napi();
+
+            queue::quiesce(dev, &hold, &rtnl);
             // If this fails the queues stay stopped, and the watchdog calls again.
-            let _ = queue::resume(dev, dev.features(), &rtnl);
+            let _ = queue::resume(dev, &hold, dev.features(), &rtnl);
             return;
         }
     }

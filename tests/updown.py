@@ -6,12 +6,13 @@
 import contextlib
 import os
 import re
+import shlex
 import subprocess
 from pathlib import Path
 
 from lib.py import RavbEnv, LinkWatch, fatal, ksft_disruptive, ksft_eq, ksft_exit, ksft_lt, ksft_pr, \
     ksft_run, ksft_true
-from lib.py import bkg, cmd, defer, ip, sysfs_write, until
+from lib.py import bkg, cmd, defer, ethtool, ip, sysfs_write, until
 
 CYCLES = 50
 BINDS = 20
@@ -182,6 +183,31 @@ def threads_while_down(cfg) -> None:
         cfg.resume()
 
 
+@ksft_disruptive
+def threads_while_at_rest(cfg) -> None:
+    """Threaded NAPI can be switched while the queues are at rest, for a moment, for something else."""
+    fatal(cfg, "T6")
+    twin = cfg.require_twin()
+    defer(_switch_threads, cfg, (cfg.sysfs / "threaded").read_text().strip())
+    rx, tx = ethtool(f"-g {cfg.ifname}", json=True)[0]["rx"], cfg.chip.tx_csum
+    # The moment is a long one: half a second for what is there to see.
+    defer(twin.order, "slow 0")
+    twin.order("slow 50ms")
+    writes = 0
+    for change in (f"ethtool -G {cfg.ifname} rx {rx - 1}", f"ethtool -G {cfg.ifname} rx {rx}",
+                   *([f"ethtool -K {cfg.ifname} tx off", f"ethtool -K {cfg.ifname} tx on"] if tx else []),
+                   f"sh -c 'ip link set {cfg.ifname} down; ip link set {cfg.ifname} up'"):
+        with subprocess.Popen(shlex.split(change)) as other:
+            while other.poll() is None:
+                _switch_threads(cfg, str(writes % 2))
+                writes += 1
+        ksft_eq(other.returncode, 0, change)
+    ksft_pr(f"threads switched {writes} times")
+    twin.order("slow 0")
+    until(cfg.link_up, 15, "link")
+    cfg.resume()
+
+
 def quiet(cfg) -> None:
     """An idle port makes no interrupts of its own: no line was left asserted."""
     def total():
@@ -198,7 +224,7 @@ def main() -> None:
     """Ksft boiler plate main"""
     with RavbEnv(__file__) as cfg:
         ksft_run([down_up, down_up_at_once, unbind_bind, unbind_bind_down, threads_while_down,
-                  quiet], args=(cfg,))
+                  threads_while_at_rest, quiet], args=(cfg,))
     ksft_exit()
 
 
