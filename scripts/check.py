@@ -782,6 +782,7 @@ SUITES = {
                                      "check")),
     "fatal-resize": fatal("gbeth", "B9r", "rings.under_traffic", r"ravb_(?:rx|poll|start_xmit|tx_free)"),
     "fatal-threads": fatal("gbeth", "T6", "updown.threads_while_down", "napi_set_threaded"),
+    "fatal-descriptors": fatal("gbeth", "T8", "errors.senseless.first_without_header", r"eth_type_trans"),
     **{f"fatal-{c}": fatal(c, "B9", "txtimeout.freed_during_recovery",
                            # Whoever uses the freed rings first dies, or what has their memory by then.
                            r"transmit timed out.*(?:Unable to handle|kernel BUG|BUG:|WARNING:|Internal error)")
