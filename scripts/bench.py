@@ -22,7 +22,7 @@ import bench_coalesce
 import bench_inject
 import bench_rx
 import bench_waits
-from bench_common import Condition, row, run
+from bench_common import Condition, medians, row, run
 
 from ravbvm import Options, VmError
 
@@ -191,27 +191,15 @@ def by_load(case: str, figures: dict[str, str], machines: tuple[int, ...] = (1,)
     def measure(drivers: list[str], seeds: list[int]) -> list[dict]:
         rows = []
         for cpus, driver in product(machines, drivers):
-            samples: dict[tuple[str, str], list[float]] = {}
-            for seed in seeds:
-                print(f"bench: {case}, {driver}, {cpus} CPUs, seed {seed}", file=sys.stderr, flush=True)
-                options = Options(
-                    run=f"python3 /root/{case}.py",
-                    driver=driver,
-                    cpus=cpus,
-                    icount=True,
-                    seed=seed,
-                    files=[GUEST / f"{case}.py", GUEST / "quiet.py", GUEST / "pmu.py"],
-                    timeout=1800,
-                )
-                result = run(options)
-                for line in result.text.splitlines():
-                    sample = json.loads(line)
-                    for figure in figures:
-                        samples.setdefault((sample["load"], figure), []).append(sample[figure])
-            rows += [
-                row(case, driver, "default", f"{load}_{figure}", round(median(values), 1), figures[figure], cpus=cpus)
-                for (load, figure), values in samples.items()
-            ]
+            options = Options(
+                run=f"python3 /root/{case}.py",
+                driver=driver,
+                cpus=cpus,
+                icount=True,
+                files=[GUEST / f"{case}.py", GUEST / "quiet.py", GUEST / "pmu.py"],
+                timeout=1800,
+            )
+            rows += medians(case, f"{case}, {driver}, {cpus} CPUs", options, seeds, figures)
         return rows
 
     return measure

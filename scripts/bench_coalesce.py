@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """What interrupt coalescing is worth: throughput and CPU time of TCP and UDP each way, for each way of doing it."""
 
-import json
-import sys
 from pathlib import Path
-from statistics import median
 
-from bench_common import Condition, row, run
+from bench_common import Condition, medians
 
 from ravbvm import Options, VmError
 
@@ -49,36 +46,19 @@ def measure(drivers: list[str], seeds: list[int]) -> list[dict]:
     rows = []
     for driver in drivers:
         for condition in CONDITIONS:
-            samples: dict[tuple[str, str], list[dict]] = {}
-            for seed in seeds:
-                print(f"bench: coalesce, {driver}, {condition.title}, seed {seed}", file=sys.stderr, flush=True)
-                charges = f"{READ_NS} {WRITE_NS}" if condition.twin else "0 0"
-                options = Options(
-                    run=f"python3 /root/coalesce.py {driver} {1 << condition.shift} {charges}",
-                    driver=driver,
-                    chip="gbeth",
-                    icount=True,
-                    shift=condition.shift,
-                    seed=seed,
-                    twin=condition.twin,
-                    files=[GUEST / "coalesce.py", GUEST / "quiet.py", GUEST / "pmu.py"],
-                    timeout=1800,
-                )
-                for line in run(options).text.splitlines():
-                    sample = json.loads(line)
-                    samples.setdefault((sample["policy"], sample["load"]), []).append(sample)
-            rows += [
-                row(
-                    f"coalesce-{condition.name}",
-                    driver,
-                    policy,
-                    f"{load}_{figure}",
-                    round(median(sample[figure] for sample in some), 1),
-                    unit,
-                )
-                for (policy, load), some in samples.items()
-                for figure, unit in UNITS.items()
-            ]
+            charges = f"{READ_NS} {WRITE_NS}" if condition.twin else "0 0"
+            options = Options(
+                run=f"python3 /root/coalesce.py {driver} {1 << condition.shift} {charges}",
+                driver=driver,
+                chip="gbeth",
+                icount=True,
+                shift=condition.shift,
+                twin=condition.twin,
+                files=[GUEST / "coalesce.py", GUEST / "quiet.py", GUEST / "pmu.py"],
+                timeout=1800,
+            )
+            title = f"coalesce, {driver}, {condition.title}"
+            rows += medians(f"coalesce-{condition.name}", title, options, seeds, UNITS)
     return rows
 
 
