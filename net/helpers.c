@@ -777,6 +777,12 @@ bool rnet_xdp_has_frags(const struct xdp_buff *xdp)
 	return xdp_buff_has_frags(xdp);
 }
 
+/* Of all parts. */
+unsigned int rnet_xdp_len(const struct xdp_buff *xdp)
+{
+	return xdp_get_buff_len(xdp);
+}
+
 /* Tell who wants to know that a program's verdict was not carried out. */
 void rnet_xdp_exception(const struct bpf_prog *prog, const struct xdp_buff *xdp,
 			u32 act)

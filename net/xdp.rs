@@ -263,11 +263,13 @@ impl<'a> Buff<'a> {
         Ok(())
     }
 
-    /// Returns where the first part of the frame begins and ends, to be compared with what it is
-    /// later.
+    /// Returns where the frame begins and how long it is, to be compared with what it is later.
     #[inline]
-    pub fn bounds(&self) -> (usize, usize) {
-        (self.xdp.data as usize, self.xdp.data_end as usize)
+    pub fn bounds(&self) -> (usize, u32) {
+        // SAFETY: By the type invariants.
+        let len = unsafe { bindings::rnet_xdp_len(&self.xdp) };
+
+        (self.xdp.data as usize, len)
     }
 
     /// Runs a program.

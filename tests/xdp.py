@@ -8,12 +8,13 @@ The C driver has none of it.
 
 import errno
 import socket
+import struct
 import time
 from pathlib import Path
 
 from lib.py import RavbEnv, KsftNamedVariant, ksft_eq, ksft_exit, ksft_ge, ksft_pr, ksft_run, ksft_true, ksft_variants
 from lib.py import KsftSkipEx, NetdevFamily, bpf, cmd, defer, ethtool, ip, until
-from lib.py.packets import ETH_P_TEST, eth, of_type, udp
+from lib.py.packets import ETH_P_IP, ETH_P_TEST, eth, of_type, udp
 from lib.py.twin import flood_payload
 from lib.py.xsk import COPY, ZEROCOPY, XskSocket
 
@@ -24,6 +25,7 @@ SLOT = 3520
 UDP_HEAD = 14 + 20 + 8
 RING = 64
 ACTIONS = {"basic", "redirect", "ndo-xmit"}
+SOL_PACKET, PACKET_AUXDATA, TP_STATUS_CSUM_VALID = 263, 8, 1 << 7
 
 
 def _longest_tx(cfg) -> int:
@@ -237,6 +239,29 @@ def parts_cut(cfg) -> None:
             ksft_eq(sock.recv(65536) == want, True, f"{length} bytes {delta:+d}")
 
 
+@ksft_variants([KsftNamedVariant("as_it_was", 0), KsftNamedVariant("cut", -200), KsftNamedVariant("grown", 100)])
+def parts_checksum(cfg, delta) -> None:
+    """The chip's verdict on the checksum goes with a frame whose end is where it was, in whichever buffer that is."""
+    twin = _need_parts(cfg)
+    program = bpf.adjust_program(bpf.FN_ADJUST_TAIL, delta, bpf.PASS) if delta else bpf.verdict_program(bpf.PASS)
+    _attach(cfg, program, frags=True)
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_IP)) as sock:
+        sock.bind((cfg.ifname, ETH_P_IP))
+        sock.setsockopt(SOL_PACKET, PACKET_AUXDATA, 1)
+        sock.settimeout(5)
+        size = 6000
+        twin.flood(payload=size, src=cfg.remote_addr_v["4"], dst=cfg.addr_v["4"], dmac=cfg.mac, smac=cfg.remote_mac,
+                   dport=9, count=1)
+        length = 0
+        while length < size:
+            frame, extra, _, _ = sock.recvmsg(65536, 256)
+            length = len(frame)
+    ksft_eq(length, UDP_HEAD + size + delta, "length")
+    status = [struct.unpack_from("I", data)[0] for level, kind, data in extra
+              if (level, kind) == (SOL_PACKET, PACKET_AUXDATA)]
+    ksft_eq([bool(s & TP_STATUS_CSUM_VALID) for s in status], [delta == 0], "whether the stack takes it as checked")
+
+
 def no_parts(cfg) -> None:
     """Frames in several buffers are too long for other programs; those behind them are seen."""
     twin = _need_parts(cfg)
@@ -442,9 +467,9 @@ def main() -> None:
         if cfg.driver != "rs":
             raise KsftSkipEx("the C driver has no XDP")
         cmd("mountpoint -q /sys/fs/bpf || mount -t bpf bpf /sys/fs/bpf", shell=True)
-        ksft_run([features, verdict, sent, redirect_nowhere, adjusted, passed_adjusted, meta, checksums, parts,
-                  parts_cut, no_parts, shared_queue, replaced, no_memory, configuration, af_xdp, netconsole, hammered],
-                 args=(cfg,))
+        ksft_run([features, verdict, sent, redirect_nowhere, adjusted, passed_adjusted, meta,
+                  checksums, parts, parts_cut, parts_checksum, no_parts, shared_queue, replaced,
+                  no_memory, configuration, af_xdp, netconsole, hammered], args=(cfg,))
     ksft_exit()
 
 
