@@ -732,6 +732,12 @@ bool rnet_bpf_prog_has_frags(const struct bpf_prog *prog)
 	return prog->aux->xdp_has_frags;
 }
 
+/* Whether it may move the beginning or the end of a frame. */
+bool rnet_bpf_prog_changes_frames(const struct bpf_prog *prog)
+{
+	return prog->aux->changes_pkt_data;
+}
+
 /* On failure nothing is registered. */
 int rnet_xdp_rxq_register(struct xdp_rxq_info *rxq, struct net_device *ndev,
 			  unsigned int queue, unsigned int frag_size,

@@ -165,6 +165,7 @@ void rnet_set_xdp_features(struct net_device *ndev, u32 features);
 void rnet_bpf_prog_get(struct bpf_prog *prog);
 void rnet_bpf_prog_put(struct bpf_prog *prog);
 bool rnet_bpf_prog_has_frags(const struct bpf_prog *prog);
+bool rnet_bpf_prog_changes_frames(const struct bpf_prog *prog);
 int rnet_xdp_rxq_register(struct xdp_rxq_info *rxq, struct net_device *ndev,
 			  unsigned int queue, unsigned int frag_size,
 			  struct page_pool *pool);

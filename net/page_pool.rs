@@ -302,7 +302,8 @@ unsafe impl Memory for Pooled {
 }
 
 impl Pooled {
-    /// Gives the memory to the device again. The CPU may have written to `len` bytes.
+    /// Gives the memory to the device again. The CPU may have written to `len` bytes from `start`
+    /// on, as far as there are so many.
     #[inline]
     pub(super) fn into_device(self, len: u32) -> DeviceBuf<Pooled> {
         let len = len.min(self.size - self.start);

@@ -110,6 +110,12 @@ impl Program {
         // SAFETY: By the type invariant.
         unsafe { bindings::rnet_bpf_prog_has_frags(self.0.as_ptr()) }
     }
+
+    /// Returns whether the program may move the beginning or the end of a frame.
+    fn changes_frames(&self) -> bool {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::rnet_bpf_prog_changes_frames(self.0.as_ptr()) }
+    }
 }
 
 impl Clone for Program {
@@ -341,19 +347,21 @@ impl<'a> Buff<'a> {
     /// Gives the buffer to the device again: the fastest way to drop a frame. Returns none if the
     /// frame has more than one; it has gone back to the pool then.
     ///
-    /// Caches are looked after as far as the program can have written: what was received, and what
-    /// it has added at the end. Nothing else that the device will write to can be dirty.
+    /// Caches are looked after as far as `program`, which was run on the frame, can have written:
+    /// what was received, or all of the buffer if it may have moved the end, there and back again.
+    /// Nothing else that the device will write to can be dirty.
     #[inline]
-    pub fn into_device(self) -> Option<DeviceBuf<Pooled>> {
+    pub fn into_device(self, program: &Program) -> Option<DeviceBuf<Pooled>> {
         // SAFETY: By the type invariant.
         if unsafe { bindings::rnet_xdp_has_frags(&self.xdp) } {
             return None;
         }
         let this = ManuallyDrop::new(self);
-        let begin = this.xdp.data_hard_start as usize + this.memory.start() as usize;
-        let end = (this.xdp.data_end as usize).saturating_sub(begin);
-        // CAST: Within the buffer, whose size is a `u32`.
-        let written = this.received.max(end as u32);
+        let written = if program.changes_frames() {
+            this.memory.size()
+        } else {
+            this.received
+        };
         // SAFETY: A program changes what is visible of the buffer, not which it is. `this` is not
         // dropped, so that there is one owner.
         let memory = unsafe { core::ptr::read(&*this.memory) };

@@ -235,11 +235,11 @@ impl<'b> Hook<'b, PagePool> for Loaded {
             }
             Action::Drop => {
                 counts.drop += 1;
-                Outcome::Dropped(frame.into_device())
+                Outcome::Dropped(frame.into_device(program))
             }
             Action::Aborted => {
                 counts.aborted += 1;
-                Outcome::Dropped(frame.into_device())
+                Outcome::Dropped(frame.into_device(program))
             }
             Action::Tx => {
                 let sent = match frame.into_frame() {

@@ -7,6 +7,7 @@ The C driver has none of it.
 """
 
 import errno
+import re
 import socket
 import struct
 import time
@@ -15,6 +16,7 @@ from pathlib import Path
 from lib.py import RavbEnv, KsftNamedVariant, ksft_eq, ksft_exit, ksft_ge, ksft_pr, ksft_run, ksft_true, ksft_variants
 from lib.py import KsftSkipEx, NetdevFamily, bpf, cmd, defer, ethtool, ip, until
 from lib.py.packets import ETH_P_IP, ETH_P_TEST, eth, of_type, udp
+from lib.py.tracing import traced
 from lib.py.twin import flood_payload
 from lib.py.xsk import COPY, ZEROCOPY, XskSocket
 
@@ -155,6 +157,28 @@ def adjusted(cfg, function, delta) -> None:
         sock.send([frame])
         seen = sock.capture(lambda f: len(f) == want and f.endswith(tail), 1, 5)
     ksft_eq(len(seen), 1, f"frame of {want} bytes comes back")
+
+
+@ksft_variants([KsftNamedVariant("as_it_was", 0), KsftNamedVariant("there_and_back", 700)])
+def given_back(cfg, delta) -> None:
+    """Before the device gets the buffer of a frame that was dropped, caches are looked after wherever a program has
+    written, and not elsewhere: it may have moved the end, there and back again."""
+    if not (cfg.device / "of_node/dma-noncoherent").exists():
+        raise KsftSkipEx("caches are coherent")
+    length, count = 200, 20
+    _attach(cfg, bpf.there_and_back_program(delta, bpf.DROP) if delta else bpf.verdict_program(bpf.DROP))
+    before = _counts(cfg)
+    with traced("dma/dma_sync_single_for_device") as lines:
+        _send(cfg, _test_frames(cfg, count, length))
+        until(lambda: _counts(cfg)["drop"] - before["drop"] >= count, 5, "frames were dropped")
+        sizes = [int(re.search(r"size=(\d+)", line)[1]) for line in lines()
+                 if line.startswith(cfg.device.name) and "BIDIRECTIONAL" in line]
+    ksft_pr(f"bytes: {sorted(set(sizes))}")
+    ksft_ge(len(sizes), count, "buffers")
+    if delta:
+        ksft_eq([size for size in sizes if size < length + delta], [], "buffers of which only a part was looked after")
+    else:
+        ksft_ge(sizes.count(length), count, "buffers of which only the frame was")
 
 
 def passed_adjusted(cfg) -> None:
@@ -467,7 +491,7 @@ def main() -> None:
         if cfg.driver != "rs":
             raise KsftSkipEx("the C driver has no XDP")
         cmd("mountpoint -q /sys/fs/bpf || mount -t bpf bpf /sys/fs/bpf", shell=True)
-        ksft_run([features, verdict, sent, redirect_nowhere, adjusted, passed_adjusted, meta,
+        ksft_run([features, verdict, sent, redirect_nowhere, adjusted, given_back, passed_adjusted, meta,
                   checksums, parts, parts_cut, parts_checksum, no_parts, shared_queue, replaced,
                   no_memory, configuration, af_xdp, netconsole, hammered], args=(cfg,))
     ksft_exit()

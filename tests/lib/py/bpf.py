@@ -97,6 +97,13 @@ def adjust_program(function: int, delta: int, action: int) -> list:
     return [mov(2, delta), call(function), jump_not(0, 0, 2), *verdict_program(action), *verdict_program(ABORTED)]
 
 
+def there_and_back_program(delta: int, action: int) -> list:
+    """Makes a frame longer, and as long as it was again."""
+    return [mov_reg(6, 1), mov(2, delta), call(FN_ADJUST_TAIL), jump_not(0, 0, 6),
+            mov_reg(1, 6), mov(2, -delta), call(FN_ADJUST_TAIL), jump_not(0, 0, 2),
+            *verdict_program(action), *verdict_program(ABORTED)]
+
+
 def redirect_program(ifindex: int) -> list:
     """Sends a frame, with its addresses swapped, to an interface."""
     return echo_program([mov(1, ifindex), mov(2, 0), call(FN_REDIRECT), EXIT])
