@@ -790,10 +790,10 @@ unsigned int rnet_xdp_len(const struct xdp_buff *xdp)
 }
 
 /* Tell who wants to know that a program's verdict was not carried out. */
-void rnet_xdp_exception(const struct bpf_prog *prog, const struct xdp_buff *xdp,
+void rnet_xdp_exception(const struct bpf_prog *prog, const struct net_device *ndev,
 			u32 act)
 {
-	trace_xdp_exception(xdp->rxq->dev, prog, act);
+	trace_xdp_exception(ndev, prog, act);
 }
 
 /* One of the five verdicts, whatever the program says. */
@@ -811,7 +811,7 @@ u32 rnet_xdp_run(const struct bpf_prog *prog, struct xdp_buff *xdp)
 		bpf_warn_invalid_xdp_action(xdp->rxq->dev, prog, act);
 		fallthrough;
 	case XDP_ABORTED:
-		rnet_xdp_exception(prog, xdp, act);
+		rnet_xdp_exception(prog, xdp->rxq->dev, act);
 		return XDP_ABORTED;
 	}
 }

@@ -176,7 +176,7 @@ bool rnet_xdp_add_frag(struct xdp_buff *xdp, const struct page_pool *pool,
 		       void *data, unsigned int len, unsigned int truesize);
 bool rnet_xdp_has_frags(const struct xdp_buff *xdp);
 unsigned int rnet_xdp_len(const struct xdp_buff *xdp);
-void rnet_xdp_exception(const struct bpf_prog *prog, const struct xdp_buff *xdp,
+void rnet_xdp_exception(const struct bpf_prog *prog, const struct net_device *ndev,
 			u32 act);
 u32 rnet_xdp_run(const struct bpf_prog *prog, struct xdp_buff *xdp);
 int rnet_xdp_redirect(const struct bpf_prog *prog, struct xdp_buff *xdp);

@@ -116,6 +116,14 @@ impl Program {
         // SAFETY: By the type invariant.
         unsafe { bindings::rnet_bpf_prog_changes_frames(self.0.as_ptr()) }
     }
+
+    /// Tells tracepoints that a verdict of TX on a frame from `dev` was not carried out.
+    pub fn tx_failed<T: Operations>(&self, dev: &Device<'_, T>) {
+        let action = bindings::xdp_action_XDP_TX;
+
+        // SAFETY: By the type invariant; `dev` is valid.
+        unsafe { bindings::rnet_xdp_exception(self.0.as_ptr(), dev.as_raw(), action) };
+    }
 }
 
 impl Clone for Program {
@@ -290,14 +298,6 @@ impl<'a> Buff<'a> {
             bindings::xdp_action_XDP_REDIRECT => Action::Redirect,
             _ => Action::Aborted,
         }
-    }
-
-    /// Tells tracepoints that the verdict TX was not carried out.
-    pub fn tx_failed(&self, program: &Program) {
-        // SAFETY: By the type invariants.
-        unsafe {
-            bindings::rnet_xdp_exception(program.0.as_ptr(), &self.xdp, bindings::xdp_action_XDP_TX)
-        };
     }
 
     /// Gives the frame to whom the program has said, who gets it at [`RxContext::xdp_flush`].

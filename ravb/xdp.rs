@@ -242,19 +242,17 @@ impl<'b> Hook<'b, PagePool> for Loaded {
                 Outcome::Dropped(frame.into_device(program))
             }
             Action::Tx => {
-                let sent = match frame.into_frame() {
-                    Ok(frame) => tx::send_frame(dev, self.queue, frame, cx).is_ok(),
-                    Err(frame) => {
-                        frame.tx_failed(program);
-                        false
-                    }
-                };
+                // One that has left no room for what frames have before them is dropped here.
+                let sent = frame
+                    .into_frame()
+                    .is_ok_and(|frame| tx::send_frame(dev, self.queue, frame, cx).is_ok());
 
                 if sent {
                     counts.tx += 1;
                     self.sent = true;
                 } else {
                     counts.tx_errors += 1;
+                    program.tx_failed(dev);
                 }
                 Outcome::Gone
             }

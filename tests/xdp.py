@@ -159,6 +159,19 @@ def adjusted(cfg, function, delta) -> None:
     ksft_eq(len(seen), 1, f"frame of {want} bytes comes back")
 
 
+def not_sent(cfg) -> None:
+    """What a program has made too long for the port is not sent; it is counted, and trace points are told."""
+    _attach(cfg, bpf.adjust_program(bpf.FN_ADJUST_TAIL, 700, bpf.TX))
+    count = 10
+    before = _counts(cfg)
+    with traced("xdp/xdp_exception") as lines:
+        _send(cfg, _test_frames(cfg, count, 1500))
+        until(lambda: _counts(cfg)["tx_errors"] - before["tx_errors"] >= count, 5, "tx_errors")
+        told = [line for line in lines() if "action=TX" in line and f"ifindex={cfg.ifindex}" in line]
+    ksft_eq(_delta(before, _counts(cfg)), {"tx_errors": count})
+    ksft_eq(len(told), count, "frames that trace points were told of")
+
+
 @ksft_variants([KsftNamedVariant("as_it_was", 0), KsftNamedVariant("there_and_back", 700)])
 def given_back(cfg, delta) -> None:
     """Before the device gets the buffer of a frame that was dropped, caches are looked after wherever a program has
@@ -491,7 +504,7 @@ def main() -> None:
         if cfg.driver != "rs":
             raise KsftSkipEx("the C driver has no XDP")
         cmd("mountpoint -q /sys/fs/bpf || mount -t bpf bpf /sys/fs/bpf", shell=True)
-        ksft_run([features, verdict, sent, redirect_nowhere, adjusted, given_back, passed_adjusted, meta,
+        ksft_run([features, verdict, sent, redirect_nowhere, adjusted, not_sent, given_back, passed_adjusted, meta,
                   checksums, parts, parts_cut, parts_checksum, no_parts, shared_queue, replaced,
                   no_memory, configuration, af_xdp, netconsole, hammered], args=(cfg,))
     ksft_exit()
