@@ -155,14 +155,20 @@ pub(super) fn replace_program(
         let running = napi.is_enabled();
 
         napi.disable(&hold);
-        if let Some(rx) = &mut napi.lock(&hold)?.state().rx {
-            rx.replace_program(program);
-        }
+
+        let replaced = napi.lock(&hold).map(|mut guard| {
+            if let Some(rx) = &mut guard.state().rx {
+                rx.replace_program(program);
+            }
+        });
+
+        // Whether that worked or not.
         if running {
             napi.enable(&hold);
             // An interrupt that came meanwhile has masked itself, for a poll that could not be.
             napi.schedule();
         }
+        replaced?;
     }
     Ok(())
 }
