@@ -10,6 +10,7 @@ import errno
 import re
 import socket
 import struct
+import threading
 import time
 from pathlib import Path
 
@@ -311,6 +312,53 @@ def no_parts(cfg) -> None:
     ksft_ge(_delta(before, _counts(cfg)).get("pass", 0), 3, "frames passed")
 
 
+def from_elsewhere(cfg) -> None:
+    """What another device redirects to the port is sent; while the port is down, or on its way, it is dropped."""
+    ip("link add xdp-a type veth peer name xdp-b")
+    defer(ip, "link del xdp-a")
+    for name in ("xdp-a", "xdp-b"):
+        ip(f"link set dev {name} up")
+    program = bpf.Program(bpf.redirect_program(cfg.ifindex))
+    defer(program.close)
+    ip(f"link set dev xdp-b xdpdrv pinned {program.path}")
+    frames = _test_frames(cfg, 30, size=200)
+
+    def redirected() -> None:
+        before = _counts(cfg)
+        with cfg.remote_packets() as far:
+            for frame in frames:
+                near.send(frame)
+            seen = far.capture(of_type(ETH_P_TEST, cfg.remote_mac), len(frames), 5)
+        ksft_eq(seen == [_turned(f) for f in frames], True, "frames arrive as they were sent")
+        ksft_eq(_delta(before, _counts(cfg)), {"xmit": len(frames)})
+
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as near:
+        near.bind(("xdp-a", 0))
+        redirected()
+        stop, offered = threading.Event(), [0]
+
+        def flood() -> None:
+            while not stop.is_set():
+                near.send(frames[0])
+                offered[0] += 1
+
+        thread = threading.Thread(target=flood)
+        thread.start()
+        try:
+            for _ in range(5):
+                cfg.set_link(False)
+                cfg.set_link(True)
+        finally:
+            stop.set()
+            thread.join()
+        cfg.resume()
+        stats = cfg.stats()
+        redirected()
+    ksft_pr(f"{offered[0]} frames were offered while the port went down and up")
+    ksft_ge(offered[0], 100, "frames offered")
+    ksft_eq(cfg.stats()["tx_errors"], stats["tx_errors"], "tx_errors")
+
+
 def shared_queue(cfg) -> None:
     """A program that sends line rate and the stack share the queue: no timeout, and BQL counts right."""
     twin = cfg.require_twin()
@@ -505,7 +553,7 @@ def main() -> None:
             raise KsftSkipEx("the C driver has no XDP")
         cmd("mountpoint -q /sys/fs/bpf || mount -t bpf bpf /sys/fs/bpf", shell=True)
         ksft_run([features, verdict, sent, redirect_nowhere, adjusted, not_sent, given_back, passed_adjusted, meta,
-                  checksums, parts, parts_cut, parts_checksum, no_parts, shared_queue, replaced,
+                  checksums, parts, parts_cut, parts_checksum, no_parts, from_elsewhere, shared_queue, replaced,
                   no_memory, configuration, af_xdp, netconsole, hammered], args=(cfg,))
     ksft_exit()
 
