@@ -582,7 +582,7 @@ impl<'a> Frames<'a> {
     }
 
     /// Returns how many are left.
-    pub(super) fn left(&self) -> usize {
+    pub fn left(&self) -> usize {
         self.frames.len()
     }
 }

@@ -707,23 +707,18 @@ pub(super) fn send_frames<'b>(
         return Err(ENETDOWN);
     }
     let sender = state.sender.as_mut().ok_or(ENETDOWN)?;
-    let (mut count, mut failed) = (0, false);
+    let mut count = 0;
 
     frames.for_each(|frame| {
-        let result = sender.push_frame(dev, frame);
-
-        match result {
-            Ok(()) => count += 1,
-            Err(_) => failed = true,
-        }
-        result
+        sender.push_frame(dev, frame)?;
+        count += 1;
+        Ok(())
     });
     sent_frames(dev, &txq, sender, count);
     if let Some(stats) = dev.data().get_ref().queue_stats(queue) {
         stats.tx_xdp_xmit.add(count);
-        if failed {
-            stats.tx_xdp_xmit_errors.inc();
-        }
+        // The sender drops all that are left.
+        stats.tx_xdp_xmit_errors.add(frames.left() as u64);
     }
     if flush && sender.held {
         sender.ring_doorbell(dev);

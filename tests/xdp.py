@@ -7,11 +7,13 @@ The C driver has none of it.
 """
 
 import errno
+import os
 import re
 import socket
 import struct
 import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 from lib.py import RavbEnv, KsftNamedVariant, ksft_eq, ksft_exit, ksft_ge, ksft_pr, ksft_run, ksft_true, ksft_variants
@@ -291,7 +293,7 @@ def parts_checksum(cfg, delta) -> None:
         twin.flood(payload=size, src=cfg.remote_addr_v["4"], dst=cfg.addr_v["4"], dmac=cfg.mac, smac=cfg.remote_mac,
                    dport=9, count=1)
         length = 0
-        while length < size:
+        while length < size // 2:
             frame, extra, _, _ = sock.recvmsg(65536, 256)
             length = len(frame)
     ksft_eq(length, UDP_HEAD + size + delta, "length")
@@ -312,15 +314,27 @@ def no_parts(cfg) -> None:
     ksft_ge(_delta(before, _counts(cfg)).get("pass", 0), 3, "frames passed")
 
 
+@contextmanager
+def _elsewhere(cfg):
+    """A raw socket; what is sent by it another device redirects to the port, with addresses swapped."""
+    ip("link add xdp-a type veth peer name xdp-b")
+    try:
+        for name in ("xdp-a", "xdp-b"):
+            # No frames of its own accord.
+            Path(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6").write_text("1")
+            ip(f"link set dev {name} up")
+        program = bpf.Program(bpf.redirect_program(cfg.ifindex))
+        defer(program.close)
+        ip(f"link set dev xdp-b xdpdrv pinned {program.path}")
+        with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as sock:
+            sock.bind(("xdp-a", 0))
+            yield sock
+    finally:
+        ip("link del xdp-a")
+
+
 def from_elsewhere(cfg) -> None:
     """What another device redirects to the port is sent; while the port is down, or on its way, it is dropped."""
-    ip("link add xdp-a type veth peer name xdp-b")
-    defer(ip, "link del xdp-a")
-    for name in ("xdp-a", "xdp-b"):
-        ip(f"link set dev {name} up")
-    program = bpf.Program(bpf.redirect_program(cfg.ifindex))
-    defer(program.close)
-    ip(f"link set dev xdp-b xdpdrv pinned {program.path}")
     frames = _test_frames(cfg, 30, size=200)
 
     def redirected() -> None:
@@ -332,8 +346,7 @@ def from_elsewhere(cfg) -> None:
         ksft_eq(seen == [_turned(f) for f in frames], True, "frames arrive as they were sent")
         ksft_eq(_delta(before, _counts(cfg)), {"xmit": len(frames)})
 
-    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as near:
-        near.bind(("xdp-a", 0))
+    with _elsewhere(cfg) as near:
         redirected()
         stop, offered = threading.Event(), [0]
 
@@ -357,6 +370,36 @@ def from_elsewhere(cfg) -> None:
     ksft_pr(f"{offered[0]} frames were offered while the port went down and up")
     ksft_ge(offered[0], 100, "frames offered")
     ksft_eq(cfg.stats()["tx_errors"], stats["tx_errors"], "tx_errors")
+
+
+def full_ring(cfg) -> None:
+    """Each frame from elsewhere that finds no room is counted as lost, and the others are sent in the end."""
+    twin = cfg.require_twin()
+    shown = ethtool(f"-g {cfg.ifname}", json=True)[0]
+    if shown["tx"] != RING:
+        defer(ethtool, f"-G {cfg.ifname} tx {shown['tx']}")
+        ethtool(f"-G {cfg.ifname} tx {RING}")
+    frames = _test_frames(cfg, RING + 37)
+    before = _counts(cfg)
+    with _elsewhere(cfg) as near, cfg.remote_packets() as far:
+        defer(twin.stuck_tx, 0, False)
+        twin.stuck_tx(0, True)
+        # In bunches: by a thread, which has to wait for the sender on its CPU.
+        Path("/sys/class/net/xdp-b/threaded").write_text("1")
+        defer(os.sched_setscheduler, 0, os.SCHED_OTHER, os.sched_param(0))
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+        for frame in frames:
+            near.send(frame)
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        until(lambda: sum(_delta(before, _counts(cfg)).values()) >= len(frames), 3, "all frames were counted")
+        delta = _delta(before, _counts(cfg))
+        twin.stuck_tx(0, False)
+        seen = far.capture(of_type(ETH_P_TEST, cfg.remote_mac), delta["xmit"], 5)
+    ksft_pr(delta)
+    # The stack may have put one in.
+    ksft_ge(delta["xmit"], RING - 4, "frames that had room")
+    ksft_eq(sum(delta.values()), len(frames), "frames sent and lost")
+    ksft_eq(seen == [_turned(f) for f in frames[:delta["xmit"]]], True, "what had room arrives")
 
 
 def shared_queue(cfg) -> None:
@@ -553,8 +596,8 @@ def main() -> None:
             raise KsftSkipEx("the C driver has no XDP")
         cmd("mountpoint -q /sys/fs/bpf || mount -t bpf bpf /sys/fs/bpf", shell=True)
         ksft_run([features, verdict, sent, redirect_nowhere, adjusted, not_sent, given_back, passed_adjusted, meta,
-                  checksums, parts, parts_cut, parts_checksum, no_parts, from_elsewhere, shared_queue, replaced,
-                  no_memory, configuration, af_xdp, netconsole, hammered], args=(cfg,))
+                  checksums, parts, parts_cut, parts_checksum, no_parts, from_elsewhere, full_ring, shared_queue,
+                  replaced, no_memory, configuration, af_xdp, netconsole, hammered], args=(cfg,))
     ksft_exit()
 
 
