@@ -15,10 +15,9 @@
 //! under the same lock. BQL does not count it; the queue is stopped when it has filled the ring,
 //! and the watchdog is told that the queue moves. It is taken back in polls only.
 //!
-//! There is no zero copy for AF_XDP. On GbEth what is sent begins at a multiple of four and in a
-//! descriptor with a copy of its first bytes, and received frames have the checksum engine's
-//! verdict at their end, in the socket's memory; and all chips have addresses of 32 bits, which the
-//! memory of a process need not have. Copying works, as for any device.
+//! There is no zero copy for AF_XDP. Descriptors would allow it, within limits, but a port has one
+//! receive queue for everybody: `ravb_rs.rst` says what would be needed, and why it isn't worth it.
+//! Copying works, as for any device.
 
 use kernel::prelude::*;
 
