@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Proves in the object file that descriptors are published in the right order: ordering.py ravb_rs.o
+"""Proves in the object file that descriptors are published in the right order: ordering.py [--no-prefetch] ravb_rs.o
 
 Emulation on x86 cannot show a missing barrier, so the emitted arm64 code is looked at. In the three
 functions of ravb/desc.rs that give a descriptor to the DMAC, the stores to memory (not to the
@@ -12,8 +12,11 @@ stack) and the barriers must be these, in this order, on every path that stores 
 In a kernel built with gcc a barrier is a call of rust_helper_dma_wmb; where helpers are inlined, or
 the caller is Rust's own, it is `dmb oshst`.
 
-Of the receive functions (rx.rs) it proves that the prefetches of a frame's headers are where they are
-meant to be: directly behind the call that makes the buffer readable. Needs aarch64-linux-gnu-objdump (in the toolbox).
+Of the receive function (rx.rs), in which is the code of all kinds of rings, it proves that the prefetches
+of a frame's headers are where they are meant to be: two directly behind each call that makes a buffer
+readable, none elsewhere, and before the stack looks at the headers the call that makes the skb, which is
+what there is to be done meanwhile. Of a build without (RX_PREFETCH=off) it proves that it has none
+(--no-prefetch, and nothing else). Needs aarch64-linux-gnu-objdump (in the toolbox).
 """
 
 import re
@@ -29,9 +32,16 @@ WANTED = {
 BARRIERS = re.compile(r"rust_helper_dma_wmb$|^dmb\s+(oshst|osh|sy|ishst|ish|st)$")
 STORE = re.compile(r"^(st[lpurbh]*)\s+.*\[(\w+)")
 STACK = ("sp", "x29")
+# Where frames are received: a function of the ring, which the compiler may put into the one that polls.
+RECEIVING = ("4ravb2rx", "4ravb4poll4poll")
 # What makes a buffer readable, and how soon after it the two prefetches have to be there.
 READABLE = re.compile(r"rnet_page_pool_sync_for_cpu$|rnet_dma_unmap_received$")
+PREFETCH = re.compile(r"^prfm\s+pldl1keep,")
 SOON = 12
+# What makes an skb around it, and who looks at the headers then.
+SKB, LOOK = re.compile(r"rnet_napi_build(_frag)?_skb$"), re.compile(r"rnet_napi_receive$")
+# Normal and extended descriptors, each with a pool, with fragments and with an XDP program, which looks itself.
+KINDS, LOOKED_AT = 6, 4
 
 
 def functions(objdump: str) -> dict[str, list[list[str]]]:
@@ -41,7 +51,7 @@ def functions(objdump: str) -> dict[str, list[list[str]]]:
     for line in objdump.splitlines():
         if head := re.match(r"[0-9a-f]+ <(.*)>:$", line):
             name = next((n for n in WANTED if f"{len(n)}{n}" in head[1] and "4desc" in head[1]), None)
-            if "2rx" in head[1] and head[1].endswith("7receive"):
+            if any(part in head[1] for part in RECEIVING):
                 name = "receive"
             lines = [] if name else None
             if name and lines is not None:
@@ -63,26 +73,39 @@ def events(lines: list[str]) -> list[str]:
     return out
 
 
-def prefetches(forms: list[list[str]]) -> tuple[bool, str]:
-    """Whether each buffer that was made readable is prefetched soon, and what was found."""
-    counts = [
-        sum("prfm" in line for line in lines[at : at + SOON])
-        for lines in forms
-        for at, line in enumerate(lines)
-        if READABLE.search(line.replace("\t", " "))
+def disassembled(target: Path) -> dict[str, list[list[str]]]:
+    """The functions of an object file."""
+    command = ["aarch64-linux-gnu-objdump", "-dr", "--no-show-raw-insn", str(target)]
+    return functions(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+def prefetches(found: dict[str, list[list[str]]], wanted: bool) -> tuple[bool, str]:
+    """Whether each buffer that was made readable is prefetched soon, or none is; and what was found."""
+    lines = [line.replace("\t", " ") for form in found.get("receive", []) for line in form]
+    places = [at for at, line in enumerate(lines) if READABLE.search(line)]
+    counts = [sum(bool(PREFETCH.match(line)) for line in lines[at : at + SOON]) for at in places]
+    elsewhere = sum(bool(PREFETCH.match(line)) for line in lines) - sum(counts)
+    # In between, in the order of the code, up to the next place.
+    ends = [*places[1:], len(lines)]
+    later = [
+        [bool(SKB.search(line)) for line in lines[at:end] if SKB.search(line) or LOOK.search(line)]
+        for at, end in zip(places, ends, strict=False)
     ]
-    return bool(counts) and all(count == 2 for count in counts), f"{len(counts)} places, prefetches {counts}"
+    first = sum(bool(calls) and calls[0] for calls in later)
+    said = f"{len(places)} places, prefetches {counts}, {elsewhere} elsewhere, {first} skbs made before a look"
+    counted = counts == [2 * wanted] * KINDS and not elsewhere
+    return counted and first == LOOKED_AT, said
 
 
 def main() -> int:
-    if len(sys.argv) != 2:
-        sys.exit("usage: ordering.py OBJECT")
-    target = Path(sys.argv[1])
-    command = ["aarch64-linux-gnu-objdump", "-dr", "--no-show-raw-insn", str(target)]
-    found = functions(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    *options, target = sys.argv[1:] or [""]
+    if not target or options not in ([], ["--no-prefetch"]):
+        sys.exit("usage: ordering.py [--no-prefetch] OBJECT")
+    found = disassembled(Path(target))
     failed = 0
-    print(f"1..{len(WANTED) + 1}")
-    for number, (name, wanted) in enumerate(WANTED.items(), 1):
+    all_wanted = {} if options else WANTED
+    print(f"1..{len(all_wanted) + 1}")
+    for number, (name, wanted) in enumerate(all_wanted.items(), 1):
         if name not in found:
             print(f"not ok {number} - {name}: not in {target}")
             failed += 1
@@ -92,9 +115,10 @@ def main() -> int:
         failed += not good
         lacking = "" if good else f"; wanted {', '.join(wanted)}"
         print(f"{'ok' if good else 'not ok'} {number} - {name}: {'; '.join(', '.join(form) for form in seen)}{lacking}")
-    good, seen_of = prefetches(found.get("receive", []))
+    good, seen_of = prefetches(found, not options)
     failed += not good
-    print(f"{'ok' if good else 'not ok'} {len(WANTED) + 1} - headers are prefetched: {seen_of}")
+    what = f"headers are {'not ' if options else ''}prefetched"
+    print(f"{'ok' if good else 'not ok'} {len(all_wanted) + 1} - {what}: {seen_of}")
     return 1 if failed else 0
 
 
