@@ -252,6 +252,13 @@ def kunit(name: str, report: Report, _selection: list) -> None:
 def ordering(name: str, report: Report, selection: list) -> None:
     """Descriptors are published in the right order in the code that was emitted."""
     tap("scripts/ordering.py", str(BUILD / "module-stock/ravb_rs.o"))(name, report, selection)
+    # That the prefetches seen there are those that can be left out.
+    status, tail = run_lines(["scripts/module.sh"], LOGS / f"{name}-module.log", 600, {"RX_PREFETCH": "off"})
+    if status:
+        report.add(Result(name, "module without prefetches", FAIL, "it does not build", tail))
+        return
+    without = str(BUILD / "module-stock-prefetch-off/ravb_rs.o")
+    tap("scripts/ordering.py", "--no-prefetch", without)(name, report, selection)
 
 
 class Ktap:
