@@ -227,7 +227,7 @@ CASES = {
 }
 
 # What must have come out.
-CHECKS = {"coalesce": bench_coalesce.check}
+CHECKS = {"coalesce": bench_coalesce.check, "rx": bench_rx.check}
 
 
 def main(arguments: list[str]) -> int:

@@ -27,3 +27,6 @@ class Instructions:
 
     def read(self) -> int:
         return struct.unpack("<Q", os.read(self._fd, 8))[0]
+
+    def close(self) -> None:
+        os.close(self._fd)
