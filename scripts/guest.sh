@@ -15,8 +15,9 @@ packages=(
 	python3 python3-yaml python3-jsonschema bpftool trace-cmd
 	libc-bin libnuma1 liburing2 libmnl0 libelf1t64 libcap2 libaio1t64 libcap2-bin
 )
-# Trixie's ethtool cannot ask for --get-hwtimestamp-cfg, which the tree's tests use; this suite's can.
-ethtool_suite=forky
+# Trixie's ethtool cannot ask for --get-hwtimestamp-cfg, which the tree's tests use, and its xdp-bench looks for a trace
+# point that the kernel has no more (xdp_redirect_map_err); this suite's do better.
+newer_suite=forky newer=(ethtool libxdp1 xdp-tools)
 # Of the kernel's modules, what concerns networks and file systems. Drivers of other hardware are most of the rest.
 modules=(
 	arch block crypto fs/{configfs,erofs,ext4,fuse,jbd2,mbcache.ko.xz,nls,overlayfs,squashfs} lib net
@@ -60,7 +61,7 @@ make_root() {
 		--setup-hook='mkdir -p "$1/var/cache/apt/archives"; mount --bind '"'$CACHE/debs'"' "$1/var/cache/apt/archives"' \
 		--skip=cleanup/apt,download/empty,extract/unlink,essential/unlink \
 		--include="$(IFS=,; echo "${packages[*]}")" "$SUITE" "$root" "$tmp/debian.list"
-	newer_ethtool "$tmp" "$mirror"
+	newer_packages "$tmp" "$mirror"
 	# The packages were mounted in there, in a namespace that is gone.
 	if mountpoint -q "$root/var/cache/apt/archives"; then die "the package cache is still mounted in $root"; fi
 	rm -rf "$root"/usr/share/{doc,man,info,locale,lintian,bug,bash-completion,perl5,gcc,gdb,i18n} "$root"/var/{cache,lib}/apt \
@@ -98,22 +99,31 @@ alternative() {
 	ln -sf "$3" "$1/usr/bin/$2"
 }
 
-newer_ethtool() {
-	local tmp=$1 mirror=$2 opts version needs has deb
+newer_packages() {
+	local tmp=$1 mirror=$2 opts has package
 	mkdir -p "$tmp"/apt/{lists/partial,cache}
-	echo "deb [arch=arm64 signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $ethtool_suite main" >"$tmp/apt/list"
+	echo "deb [arch=arm64 signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $newer_suite main" >"$tmp/apt/list"
 	opts=(-q -o Dir::Etc::sourcelist="$tmp/apt/list" -o Dir::Etc::sourceparts=- -o Dir::State::lists="$tmp/apt/lists"
 		-o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= -o Dir::State::status=/dev/null)
 	has=$(apt-cache show libc6:arm64 | sed -n 's/^Version: //p' | head -n 1)
-	apt-get "${opts[@]}" update &&
-		version=$(apt-cache "${opts[@]}" show ethtool:arm64 | sed -n 's/^Version: //p' | head -n 1) &&
-		needs=$(apt-cache "${opts[@]}" show "ethtool:arm64=$version" | sed -n 's/^Depends:.*libc6 (>= \([^)]*\)).*/\1/p') &&
+	apt-get "${opts[@]}" update || :
+	for package in "${newer[@]}"; do
+		newer_package "$tmp" "$package" "$has" ||
+			echo "$package of $SUITE, if any: $newer_suite has none that runs with $SUITE's libc6 $has" >>"$tmp/notes"
+	done
+}
+
+# newer_package TMP PACKAGE LIBC: with apt's options of newer_packages.
+newer_package() {
+	local tmp=$1 package=$2 has=$3 version needs deb
+	version=$(apt-cache "${opts[@]}" show "$package:arm64" | sed -n 's/^Version: //p' | head -n 1) &&
+		needs=$(apt-cache "${opts[@]}" show "$package:arm64=$version" |
+			sed -n 's/^Depends:.*libc6 (>= \([^)]*\)).*/\1/p') &&
 		dpkg --compare-versions "${needs:-9999}" le "$has" &&
-		(cd "$CACHE/debs" && apt-get "${opts[@]}" download "ethtool:arm64=$version") &&
-		deb=$CACHE/debs/ethtool_${version/:/%3a}_arm64.deb &&
+		(cd "$CACHE/debs" && apt-get "${opts[@]}" download "$package:arm64=$version") &&
+		deb=$CACHE/debs/${package}_${version/:/%3a}_arm64.deb &&
 		dpkg-deb -x "$deb" "$tmp/root" &&
-		echo "ethtool $version of $ethtool_suite" >>"$tmp/notes" ||
-		echo "ethtool of $SUITE: $ethtool_suite has none that runs with $SUITE's libc6 $has" >>"$tmp/notes"
+		echo "$package $version of $newer_suite" >>"$tmp/notes"
 }
 
 # The Python libraries of the kernel's tests, and its tests of PTP clocks and XDP, laid out as an installed kselftest.
@@ -203,7 +213,8 @@ archive() {
 
 # The functions that make a part are in its key.
 kernel=$("$TOP/scripts/kernel.sh" "$flavour" --where)
-base=$CACHE/guestroot-$(key "$(declare -f make_root alternative newer_ethtool)" "${packages[@]}" "$ethtool_suite")
+base=$CACHE/guestroot-$(key "$(declare -f make_root alternative newer_packages newer_package)" "${packages[@]}" \
+	"$newer_suite" "${newer[@]}")
 kselftest=$CACHE/kselftest-$(key "$(declare -f make_kselftest)" "$(basename "$("$TOP/scripts/kernel.sh" --where)")" \
 	"$(key_files "$here/remote_agent.py")")
 where=$CACHE/guest-$flavour-$(key "$(declare -f make_guest archive)" "${base##*/}" "${kselftest##*/}" "${kernel##*/}" \

@@ -26,8 +26,8 @@ HERE = Path(__file__).resolve().parent
 
 # What looks at a port as probed comes first, what may leave it unusable last.
 ORDER = ("probe", "link", "ping", "vlan", "csum", "stats", "promisc", "rings", "iperf", "jumbo",
-         "xdp", "treexdp", "coalesce", "timestamping", "phc", "testptp", "ptp4l", "errors", "txtimeout", "updown",
-         "soak", "board", "suspend", "contract", "wol", "inject", "failures", "unload")
+         "xdp", "treexdp", "xdptools", "coalesce", "timestamping", "phc", "testptp", "ptp4l", "errors", "txtimeout",
+         "updown", "soak", "board", "suspend", "contract", "wol", "inject", "failures", "unload")
 
 # What every test file imports, directly or through the kernel's library.
 PRELOAD = ("argparse", "ctypes", "inspect", "ipaddress", "json", "random", "socket", "string",
