@@ -10,7 +10,7 @@ import struct
 from .events import until
 
 AF_XDP, SOL_XDP, SOCK_RAW = 44, 283, 3
-MMAP_OFFSETS, RX_RING, TX_RING, UMEM_REG, FILL_RING, COMPLETION_RING = 1, 2, 3, 4, 5, 6
+MMAP_OFFSETS, RX_RING, TX_RING, UMEM_REG, FILL_RING, COMPLETION_RING, STATISTICS = 1, 2, 3, 4, 5, 6, 7
 PGOFF = {RX_RING: 0, TX_RING: 0x80000000, FILL_RING: 0x100000000, COMPLETION_RING: 0x180000000}
 COPY, ZEROCOPY = 1 << 1, 1 << 2
 ENTRIES, CHUNK = 64, 4096
@@ -87,6 +87,13 @@ class XskSocket:
         _check(_libc.getsockopt(self.fd, SOL_XDP, MMAP_OFFSETS, memory, ctypes.byref(length)))
         words = struct.unpack("<16Q", memory.raw)
         return [words[n:n + 4] for n in range(0, 16, 4)]
+
+    def statistics(self) -> dict:
+        """What the kernel could not do for the socket."""
+        memory = ctypes.create_string_buffer(48)
+        _check(_libc.getsockopt(self.fd, SOL_XDP, STATISTICS, memory, ctypes.byref(ctypes.c_uint32(48))))
+        names = ("rx_dropped", "rx_invalid", "tx_invalid", "rx_ring_full", "fill_ring_empty", "tx_ring_empty")
+        return dict(zip(names, struct.unpack("<6Q", memory.raw), strict=True))
 
     def send(self, frame: bytes, number: int = 0) -> None:
         at = (ENTRIES + number % ENTRIES) * CHUNK
