@@ -191,7 +191,8 @@ pub(crate) struct Policy {
     /// NAPI runs in a thread. The SoCs with GbEth have slow cores, which a flood of small packets
     /// keeps in interrupt context otherwise.
     pub(super) coalesce_irqs: bool,
-    /// Where receive buffers come from.
+    /// Where receive buffers come from. `make bench CASE=rx` measures both, and fails if this is
+    /// not what is best for a chip.
     pub(super) rx_memory: RxMemory,
     /// The size of a receive buffer. What the chip doesn't use is for the stack (head room before,
     /// `skb_shared_info` behind).
