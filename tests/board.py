@@ -10,7 +10,6 @@ from pathlib import Path
 
 from lib.py import RavbEnv, ksft_disruptive, ksft_eq, ksft_exit, ksft_pr, ksft_raises, ksft_run
 from lib.py import KsftSkipEx, cmd, defer, ethtool, sysfs_write, until
-from updown import back, port
 
 PLATFORM = Path("/sys/bus/platform")
 OTHER = {"ravb": "ravb_rs", "ravb_rs": "ravb"}
@@ -51,10 +50,10 @@ def _give(cfg, driver: str) -> None:
     """The three steps, and the port is there again."""
     _override(cfg, driver)
     _release(cfg)
-    ksft_eq(port(cfg), None, "a port of an unbound device")
+    ksft_eq(cfg.port(), None, "a port of an unbound device")
     _probe(cfg)
     ksft_eq((cfg.device / "driver").resolve().name, driver)
-    back(cfg)
+    cfg.back()
     ksft_pr(f"{cfg.ifname} is served by {ethtool(f'-i {cfg.ifname}').stdout.split()[1]}")
 
 
@@ -65,7 +64,7 @@ def _restore(cfg, driver: str) -> None:
     if not (cfg.device / "driver").exists():
         _probe(cfg)
     _override(cfg, "")
-    back(cfg)
+    cfg.back()
     cfg.resume()
 
 
@@ -95,7 +94,7 @@ def the_choice_holds(cfg) -> None:
     _override(cfg, "")
     sysfs_write(PLATFORM / "drivers" / other / "bind", cfg.device.name)
     ksft_eq((cfg.device / "driver").resolve().name, other)
-    until(lambda: port(cfg), 10, "the port is back")
+    until(cfg.port, 10, "the port is back")
 
 
 @ksft_disruptive

@@ -5,7 +5,6 @@
 
 import ctypes
 import errno
-import fcntl
 import itertools
 import json
 import mmap
@@ -22,6 +21,7 @@ from pathlib import Path
 from lib.py import RavbEnv, KsftNamedVariant, ksft_disruptive, ksft_eq, ksft_exit, ksft_ge, ksft_gt, ksft_in, \
     ksft_lt, ksft_pr, ksft_run, ksft_true, ksft_variants
 from lib.py import KsftFailEx, KsftSkipEx, bkg, bpf, cmd, defer, ethtool, ip, sysfs_write, until
+from lib.py import ioctls
 from lib.py.packets import ETH_P_TEST, eth
 from suspend import sleep_until_alarm
 from txtimeout import WATCHDOG, stick
@@ -32,7 +32,6 @@ RANGE = f"can be 0 (off) or {MIN} to {MAX}"
 # Where in struct ethtool_coalesce what is; the rest of its 23 words has to be 0.
 RX_USECS, RX_FRAMES, TX_USECS, TX_FRAMES, ADAPTIVE_RX = 1, 2, 5, 6, 10
 WORDS = 23
-SIOCETHTOOL = 0x8946
 GCOALESCE, SCOALESCE, PERQUEUE = 0xe, 0xf, 0x4b
 QUEUE_MASK_WORDS = 128
 # Not in Python's socket.
@@ -43,17 +42,11 @@ class Port:
     """The ioctl path: the old one, still used for single queues, and the quick one from here."""
 
     def __init__(self, cfg):
-        self.name = cfg.ifname.encode()
-        self.sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-
-    def _ioctl(self, data: bytes) -> bytes:
-        buffer = ctypes.create_string_buffer(data, len(data))
-        fcntl.ioctl(self.sock, SIOCETHTOOL, struct.pack("16sQ16x", self.name, ctypes.addressof(buffer)))
-        return buffer.raw
+        self.name = cfg.ifname
 
     def get(self) -> tuple:
         """(rx-usecs, tx-usecs); whatever else is shown has to be 0."""
-        words = struct.unpack(f"{WORDS}I", self._ioctl(struct.pack(f"{WORDS}I", GCOALESCE, *[0] * (WORDS - 1))))
+        words = struct.unpack(f"{WORDS}I", ioctls.ethtool(self.name, self._words(GCOALESCE, {})))
         rest = {n: w for n, w in enumerate(words) if w and n not in (0, RX_USECS, TX_USECS)}
         ksft_eq(rest, {}, "other parameters")
         return words[RX_USECS], words[TX_USECS]
@@ -65,7 +58,7 @@ class Port:
     def set(self, rx: int, tx: int, **others) -> int:
         """Returns the error's number, or 0."""
         try:
-            self._ioctl(self._words(SCOALESCE, {RX_USECS: rx, TX_USECS: tx, **others.get("words", {})}))
+            ioctls.ethtool(self.name, self._words(SCOALESCE, {RX_USECS: rx, TX_USECS: tx, **others.get("words", {})}))
         except OSError as e:
             return e.errno
         return 0
@@ -75,7 +68,7 @@ class Port:
         head = struct.pack("II", PERQUEUE, SCOALESCE) + mask.to_bytes(4 * QUEUE_MASK_WORDS, "little")
         body = b"".join(self._words(SCOALESCE, {RX_USECS: rx, TX_USECS: tx}) for rx, tx in values)
         try:
-            self._ioctl(head + body)
+            ioctls.ethtool(self.name, head + body)
         except OSError as e:
             return e.errno
         return 0

@@ -13,12 +13,12 @@ from pathlib import Path
 from lib.py import LinkWatch, NetdevFamily, RavbEnv, ksft_disruptive, ksft_eq, ksft_exit, ksft_lt, ksft_pr, ksft_run, \
     ksft_true
 from lib.py import cmd, defer, ip, sysfs_write, until
-from updown import available_kib, back, port
+from lib.py.env import DRIVERS
+from updown import available_kib
 
 # One frame in 20 us: more than the port can take while it comes and goes, less than what keeps a test busy.
 FLOOD = {"payload": 200, "interval": "20us", "for": "3600s"}
 FRAMES = 300
-DRIVERS = Path("/sys/bus/platform/drivers")
 # Where the twin's runner puts a module that is not installed.
 JOB = Path("/job/modules")
 
@@ -138,24 +138,22 @@ def _restore(cfg, others: list) -> None:
     if not Path("/sys/module", cfg.module).exists():
         _load(cfg, others)
     _peer_back(cfg, others)
-    back(cfg)
+    cfg.back()
 
 
 @ksft_disruptive
 def out_in(cfg) -> None:
     """The module is unloaded with its ports up, and loaded again; frames are received each time."""
     cycles = cfg.long(5, 50)
-    cfg.driver_name = (cfg.device / "driver").resolve().name
-    cfg.module = (cfg.device / "driver/module").resolve().name
     others = _others(cfg)
     defer(_restore, cfg, others)
     _flood(cfg)
     level = None
     for n in range(cycles):
         _unload(cfg, [cfg.device, *others])
-        ksft_true(port(cfg) is None, "the port is gone")
+        ksft_true(cfg.port() is None, "the port is gone")
         _load(cfg, others)
-        back(cfg)
+        cfg.back()
         _flooded(cfg)
         if n == 2:
             level = Level()

@@ -15,6 +15,8 @@ from .events import until
 from .packets import open_local, open_remote
 from .twin import Twin
 
+DRIVERS = Path("/sys/bus/platform/drivers")
+
 
 def sysfs_write(path, text: str) -> None:
     """One write to a file of sysfs: a buffered one would be tried again after it failed."""
@@ -28,9 +30,10 @@ def sysfs_write(path, text: str) -> None:
 class RavbEnv(NetDrvEpEnv):
     """NetDrvEpEnv for a port of this family.
 
-    chip    what the variant is expected to show
-    driver  "c" or "rs"
-    twin    the control page of the twin, or None on a board
+    chip            what the variant is expected to show
+    driver          "c" or "rs"
+    driver_name     what the driver is called on the bus, and module where its code is
+    twin            the control page of the twin, or None on a board
     """
 
     def __new__(cls, src_path):
@@ -46,6 +49,8 @@ class RavbEnv(NetDrvEpEnv):
         self.driver = driver_of(self.ifname)
         self.sysfs = Path("/sys/class/net") / self.ifname
         self.device = (self.sysfs / "device").resolve()
+        self.driver_name = (self.device / "driver").resolve().name
+        self.module = (self.device / "driver/module").resolve().name
         self.mac = self.dev["address"]
         self.remote_mac = self.remote_dev["address"]
         self.twin = Twin.find(self.device)
@@ -105,6 +110,42 @@ class RavbEnv(NetDrvEpEnv):
     def remote_packets(self, **kwargs):
         """A raw socket on the peer's interface."""
         return open_remote(self, **kwargs)
+
+    # Coming and going
+
+    def bind(self) -> None:
+        """Gives the device to its driver."""
+        sysfs_write(DRIVERS / self.driver_name / "bind", self.device.name)
+
+    def unbind(self) -> None:
+        sysfs_write(DRIVERS / self.driver_name / "unbind", self.device.name)
+
+    def bound(self) -> bool:
+        """Whether the device has a driver."""
+        return (self.device / "driver").exists()
+
+    def port(self) -> str | None:
+        """What the device's interface is called now, if there is one."""
+        found = next((self.device / "net").glob("*"), None)
+        return found.name if found else None
+
+    def back(self) -> None:
+        """The port comes back after a bind, is configured again, and has its link."""
+        name = until(self.port, 10, "the port is back")
+        if name != self.ifname:
+            ip(f"link set dev {name} name {self.ifname}")
+        self.dev = ip(f"-d link show dev {self.ifname}", json=True)[0]
+        self.ifindex = self.dev["ifindex"]
+        ip(f"addr replace {self.addr_v['4']}/24 dev {self.ifname}")
+        ip(f"-6 addr replace {self.addr_v['6']}/64 dev {self.ifname} nodad")
+        self.set_link(True)
+        until(self.link_up, 15, "link")
+
+    def restore(self) -> None:
+        """The same, whether or not the device is bound."""
+        if not self.bound():
+            self.bind()
+        self.back()
 
     # State
 

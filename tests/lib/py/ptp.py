@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 from .events import until
+from .ioctls import with_data
 
 SIOCSHWTSTAMP, SIOCGHWTSTAMP = 0x89b0, 0x89b1
 TX_OFF, TX_ON = 0, 1
@@ -148,11 +149,7 @@ def hwtstamp_get(ifname: str) -> tuple:
 
 
 def _hwtstamp(ifname: str, request: int, tx_type: int, rx_filter: int) -> tuple:
-    config = ctypes.create_string_buffer(struct.pack("=iii", 0, tx_type, rx_filter), 12)
-    ifreq = struct.pack("16sP16x", ifname.encode(), ctypes.addressof(config))
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        fcntl.ioctl(sock, request, ifreq)
-    return struct.unpack("=iii", config.raw)[1:]
+    return struct.unpack("=iii", with_data(ifname, request, struct.pack("=iii", 0, tx_type, rx_filter)))[1:]
 
 
 def stamps_of(ancillary) -> tuple:
