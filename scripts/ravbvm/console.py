@@ -77,7 +77,9 @@ _SPLAT = re.compile(
     r"WARNING: |BUG: |kernel BUG at |Internal error: |Oops|Unable to handle |Kernel panic|"
     r"INFO: (?:task .* blocked|possible |rcu|trying to register)|rcu: INFO|UBSAN: |KASAN: |KCSAN: |KFENCE: |"
     r"DMA-API: .*(?:device driver|error)|kmemleak: \d+ new suspected|refcount_t: |list_(?:add|del) corruption|"
-    r"watchdog: BUG|Unbalanced |sched: RT throttling|Call trace:)"
+    r"watchdog: BUG|Unbalanced |sched: RT throttling|Call trace:|"
+    # A checker that gives up sees nothing any more.
+    r"DMA-API: .*disabl|kmemleak: .*(?:disabled|Memory pool empty)|ODEBUG: .*disabled|INFO: lockdep is turned off)"
 )
 
 

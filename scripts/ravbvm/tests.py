@@ -128,6 +128,10 @@ class KernelLogTest(unittest.TestCase):
             "[    1.000000] BUG: sleeping function called from invalid context",
             "[    1.000000] INFO: task x:1 blocked for more than 120 seconds.",
             "[    1.000000] DMA-API: ravb b000000.ethernet: device driver frees DMA memory",
+            "[    1.000000] DMA-API: cacheline tracking ENOMEM, dma-debug disabled",
+            "[    1.000000] DMA-API: debugging out of memory - disabling",
+            "[    1.000000] kmemleak: Kernel memory leak detector disabled",
+            "[    1.000000] ODEBUG: Out of memory. ODEBUG disabled",
             "Kernel panic - not syncing",
         ):
             self.assertEqual(self.splats(line + "\n"), [line])
