@@ -660,7 +660,8 @@ struct page_pool *rnet_page_pool_create(struct device *dev,
 /*
  * A buffer, its real size and the bus address of @start, where the device will
  * write no more than @len bytes. @offset is the caller's because the address of a
- * variable here would be worth a stack canary.
+ * variable here would be worth a stack canary. NULL if there is no page, or it
+ * cannot be mapped: tests have this fail on order.
  */
 void *rnet_page_pool_alloc(struct page_pool *pool, unsigned int *offset,
 			   unsigned int *size, dma_addr_t *addr,
@@ -676,6 +677,7 @@ void *rnet_page_pool_alloc(struct page_pool *pool, unsigned int *offset,
 	dma_sync_single_for_device(pool->p.dev, *addr, len, pool->p.dma_dir);
 	return page_address(page) + *offset;
 }
+ALLOW_ERROR_INJECTION(rnet_page_pool_alloc, NULL);
 
 void rnet_page_pool_put(const void *data)
 {

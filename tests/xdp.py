@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lib.py import RavbEnv, KsftNamedVariant, ksft_eq, ksft_exit, ksft_ge, ksft_pr, ksft_run, ksft_true, ksft_variants
-from lib.py import KsftSkipEx, NetdevFamily, bpf, cmd, defer, ethtool, ip, until
+from lib.py import KsftSkipEx, NetdevFamily, bpf, cmd, defer, ethtool, injection, ip, until
 from lib.py.packets import ETH_P_IP, ETH_P_TEST, eth, of_type, udp
 from lib.py.tracing import traced
 from lib.py.twin import flood_payload
@@ -483,20 +483,16 @@ def hammered(cfg) -> None:
     ksft_eq(len([p for p in mine if "detach-time" not in p]), cfg.chip.queues, "pools in use")
 
 
-@ksft_variants([KsftNamedVariant(fault, fault) for fault in ("failslab", "fail_page_alloc")])
+@ksft_variants([KsftNamedVariant(fault, fault) for fault in (injection.OBJECTS, injection.PAGES)])
 def no_memory(cfg, name) -> None:
     """A program for whose rings there is no memory is refused, and the old rings go on."""
-    fault = Path("/sys/kernel/debug") / name
+    fault = injection.DEBUGFS / name
     if not fault.exists():
         raise KsftSkipEx("the kernel was built without fault injection")
     program = bpf.Program(bpf.verdict_program(bpf.PASS))
     defer(program.close)
     defer(ip, f"link set dev {cfg.ifname} xdpdrv off")
-    for setting, value in (("probability", 10), ("interval", 1), ("times", -1), ("verbose", 0), ("task-filter", "Y"),
-                        ("ignore-gfp-wait", "N")):
-        file = fault / setting
-        if file.exists():
-            file.write_text(str(value))
+    injection.configure(name, {"probability": 10, "interval": 1, "times": -1, "verbose": 0, "task-filter": "Y"})
     defer((fault / "probability").write_text, "0")
     refused = attached = 0
     for _ in range(60):

@@ -4,14 +4,18 @@
 
 import ctypes
 import os
+import socket
 import struct
 
 SYS_BPF = 280           # arm64 and other generic architectures
-MAP_CREATE, MAP_UPDATE, PROG_LOAD, OBJ_PIN = 0, 2, 5, 6
+MAP_CREATE, MAP_UPDATE, PROG_LOAD, OBJ_PIN, LINK_CREATE = 0, 2, 5, 6, 28
 MAP_TYPE_XSKMAP = 17
 PROG_TYPE_SCHED_CLS, PROG_TYPE_XDP = 3, 6
 ATTACH_XDP = 37
 F_XDP_HAS_FRAGS = 1 << 5
+XDP_FLAGS_DRV_MODE = 1 << 2
+RTM_SETLINK, NLM_F_REQUEST, NLM_F_ACK, NLA_F_NESTED = 19, 1, 4, 1 << 15
+IFLA_XDP, IFLA_XDP_FD, IFLA_XDP_FLAGS = 43, 1, 3
 
 ABORTED, DROP, PASS, TX, REDIRECT = range(5)
 # Fields of struct xdp_md and of struct __sk_buff.
@@ -168,3 +172,20 @@ def update(fd: int, key: int, value: int) -> None:
     memory = (ctypes.c_uint32 * 2)(key, value)
     address = ctypes.addressof(memory)
     _bpf(MAP_UPDATE, struct.pack("<IIQQQ", fd, 0, address, address + 4, 0))
+
+
+def attach(ifindex: int, fd: int) -> None:
+    """Gives an interface's driver a program, or none (-1), by one request of rtnetlink's, done when it is sent."""
+    nested = struct.pack("<HHiHHI", 8, IFLA_XDP_FD, fd, 8, IFLA_XDP_FLAGS, XDP_FLAGS_DRV_MODE)
+    body = struct.pack("<BxHiII", socket.AF_UNSPEC, 0, ifindex, 0, 0) + \
+        struct.pack("<HH", 4 + len(nested), IFLA_XDP | NLA_F_NESTED) + nested
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as sock:
+        sock.send(struct.pack("<IHHII", 16 + len(body), RTM_SETLINK, NLM_F_REQUEST | NLM_F_ACK, 1, 0) + body)
+        error, = struct.unpack_from("<i", sock.recv(4096), 16)
+    if error:
+        raise OSError(-error, f"XDP by rtnetlink: {os.strerror(-error)}")
+
+
+def link(ifindex: int, fd: int) -> int:
+    """The same as a BPF link, which is a file descriptor: the program goes when that is closed."""
+    return _bpf(LINK_CREATE, struct.pack("<IIII", fd, ifindex, ATTACH_XDP, XDP_FLAGS_DRV_MODE))
