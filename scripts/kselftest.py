@@ -69,7 +69,7 @@ REASONS = {
     r"zerocopy": "AF_XDP by copying only",
     r"requires tx checksum offload": "EtherAVB computes none",
     r"^could not build qdisc backlog": "the ring does not stay full; the test expects such devices",
-    r"function error injection": "needs fault injection: our failures.py, on the debug kernel",
+    r"function error injection": "needs fault injection: tests/treepool.py, on the debug kernel",
     r"interface kept up|set IP address": "",
     r"ethtool dump not supported": "",
 }

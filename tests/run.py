@@ -27,7 +27,7 @@ HERE = Path(__file__).resolve().parent
 # What looks at a port as probed comes first, what may leave it unusable last.
 ORDER = ("probe", "link", "ping", "vlan", "csum", "stats", "promisc", "rings", "iperf", "jumbo",
          "xdp", "treexdp", "xdptools", "coalesce", "timestamping", "phc", "testptp", "ptp4l", "errors", "txtimeout",
-         "updown", "soak", "board", "suspend", "contract", "wol", "inject", "failures", "unload")
+         "updown", "soak", "board", "suspend", "contract", "wol", "inject", "treepool", "failures", "unload")
 
 # What every test file imports, directly or through the kernel's library.
 PRELOAD = ("argparse", "ctypes", "inspect", "ipaddress", "json", "random", "socket", "string",
@@ -43,6 +43,8 @@ def _child(name: str, cases: list, out: int) -> int:
     """In a process of its own: the test file, as if it had been started."""
     os.dup2(out, 1)
     os.dup2(out, 2)
+    # What was seen is not lost with who has seen it.
+    sys.stdout.reconfigure(line_buffering=True)
     os.setpgid(0, 0)
     path = HERE / f"{name}.py"
     sys.argv = [str(path)] + [w for c in cases for w in ("-t", c)]
