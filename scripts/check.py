@@ -788,6 +788,10 @@ RACES = ("probe.driver_bound", "csum.toggled_under_load", "rings.under_traffic",
 # On the debug kernel, which takes several times as long.
 DEBUG = (*TRAFFIC, "xdp", "treepool", "unload")
 
+# What tells most there in a few minutes: each way of a packet, each way of memory, and what is left of all that.
+DEBUG_SHORT = ("ping.small.*_56", "csum.stream.*", "rings.resize.65_65", "xdp.sent.tx", "xdp.meta", "xdp.no_memory.*",
+               "failures.open_port", "unload")
+
 # Of the kernel tree's own tests, those that say much in a few seconds.
 KSELFTEST_SHORT = ("stats", "queues", "napi_id", "csum", "nic_timestamp", "ring_reconfig")
 
@@ -853,6 +857,7 @@ SUITES = {
     **{f"debug-{c}": debug(oracle(c, tests=DEBUG, vm=DEBUG_RS, limit=3600, each=1200)) for c in CHIPS},
     **{f"debug-recovery-{c}": debug(oracle(c, tests=(*RS_RECOVERY, "unload"), vm=DEBUG_RS, limit=3600, each=1200))
        for c in CHIPS},
+    **{f"debug-short-{c}": debug(oracle(c, tests=DEBUG_SHORT, vm=DEBUG_RS, each=1200)) for c in ("gbeth", "gen3")},
     **{f"failures-{c}": debug(failures(c)) for c in CHIPS},
 }
 
