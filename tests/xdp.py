@@ -492,14 +492,15 @@ def no_memory(cfg, name) -> None:
     program = bpf.Program(bpf.verdict_program(bpf.PASS))
     defer(program.close)
     defer(ip, f"link set dev {cfg.ifname} xdpdrv off")
-    injection.configure(name, {"probability": 10, "interval": 1, "times": -1, "verbose": 0, "task-filter": "Y"})
+    # Last, how often: until then nothing fails, and from then on only what is asked for.
     defer((fault / "probability").write_text, "0")
+    injection.configure(name, {"task-filter": "Y", "interval": 1, "times": -1, "verbose": 0, "probability": 10})
     refused = attached = 0
     for _ in range(60):
         ret = cmd("sh -c 'echo 1 > /proc/self/make-it-fail; exec ip link set dev "
                   f"{cfg.ifname} xdpdrv pinned {program.path}'", fail=False).ret
         refused, attached = refused + bool(ret), attached + (not ret)
-        ip(f"link set dev {cfg.ifname} xdpdrv off", fail=False)
+        cmd(f"ip link set dev {cfg.ifname} xdpdrv off", fail=False)
     (fault / "probability").write_text("0")
     ksft_pr(f"{fault.name}: {refused} refused, {attached} attached")
     ksft_ge(refused, 1, "programs refused")
