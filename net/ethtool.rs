@@ -141,7 +141,7 @@ pub struct HwTsInfo {
 }
 
 macro_rules! stats_group {
-    ($(#[$doc:meta])* $name:ident = $c:ident) => {
+    ($(#[$doc:meta])* $name:ident = $c:ident, $fields:ident) => {
         $(#[$doc])*
         ///
         /// Dereference it for the fields; what is not set is not reported.
@@ -149,16 +149,19 @@ macro_rules! stats_group {
         pub struct $name(bindings::$c);
 
         impl Deref for $name {
-            type Target = bindings::$c;
+            type Target = bindings::$fields;
 
             fn deref(&self) -> &Self::Target {
-                &self.0
+                // SAFETY: C has the fields twice, by themselves and as a group (`struct_group()`),
+                // at the same places.
+                unsafe { &self.0.__bindgen_anon_1.stats }
             }
         }
 
         impl DerefMut for $name {
             fn deref_mut(&mut self) -> &mut Self::Target {
-                &mut self.0
+                // SAFETY: As above.
+                unsafe { &mut self.0.__bindgen_anon_1.stats }
             }
         }
     };
@@ -166,19 +169,23 @@ macro_rules! stats_group {
 
 stats_group! {
     /// Statistics of the MAC, IEEE 802.3 clause 30.3.1.1 (`ethtool -S --groups eth-mac`).
-    MacStats = ethtool_eth_mac_stats
+    MacStats = ethtool_eth_mac_stats, ethtool_eth_mac_stats__bindgen_ty_1__bindgen_ty_2
+}
+stats_group! {
+    /// Statistics of the PHY's side, IEEE 802.3 clause 30.3.2.1 (`ethtool -S --groups eth-phy`).
+    PhyStats = ethtool_eth_phy_stats, ethtool_eth_phy_stats__bindgen_ty_1__bindgen_ty_2
 }
 stats_group! {
     /// Statistics of MAC control frames.
-    CtrlStats = ethtool_eth_ctrl_stats
+    CtrlStats = ethtool_eth_ctrl_stats, ethtool_eth_ctrl_stats__bindgen_ty_1__bindgen_ty_2
 }
 stats_group! {
     /// Statistics of pause frames.
-    PauseStats = ethtool_pause_stats
+    PauseStats = ethtool_pause_stats, ethtool_pause_stats__bindgen_ty_1__bindgen_ty_2
 }
 stats_group! {
     /// Statistics of RMON, RFC 2819.
-    RmonStats = ethtool_rmon_stats
+    RmonStats = ethtool_rmon_stats, ethtool_rmon_stats__bindgen_ty_1__bindgen_ty_2
 }
 
 /// A growing list of names, each at most 31 bytes (what is longer is cut).
@@ -326,8 +333,13 @@ pub trait Operations: super::Operations {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// Statistics of the MAC.
+    /// Statistics of the MAC: what the hardware counts, which no software stands in for.
     fn mac_stats(_dev: &Device<'_, Self>, _stats: &mut MacStats) {
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Statistics of the PHY's side, of which the same is true.
+    fn phy_stats(_dev: &Device<'_, Self>, _stats: &mut PhyStats) {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
@@ -403,6 +415,7 @@ impl<T: Operations> Table<T> {
         get_regs_len: provided!(HAS_REGS_LEN, Self::regs_len),
         get_regs: provided!(HAS_REGS, Self::regs),
         get_eth_mac_stats: provided!(HAS_MAC_STATS, Self::mac_stats),
+        get_eth_phy_stats: provided!(HAS_PHY_STATS, Self::phy_stats),
         get_pause_stats: provided!(HAS_PAUSE_STATS, Self::pause_stats),
         get_rmon_stats: provided!(HAS_RMON_STATS, Self::rmon_stats),
         ..pin_init::zeroed()
@@ -720,6 +733,16 @@ impl<T: Operations> Table<T> {
         let ((dev, _), stats) = unsafe { (Self::context(ndev), &mut *stats.cast()) };
 
         T::mac_stats(dev, stats);
+    }
+
+    extern "C" fn phy_stats(
+        ndev: *mut bindings::net_device,
+        stats: *mut bindings::ethtool_eth_phy_stats,
+    ) {
+        // SAFETY: See above; transparent wrapper.
+        let ((dev, _), stats) = unsafe { (Self::context(ndev), &mut *stats.cast()) };
+
+        T::phy_stats(dev, stats);
     }
 
     extern "C" fn pause_stats(

@@ -25,8 +25,10 @@ use crate::net::{
         Coalesce,
         CoalesceParams,
         HwTsInfo,
+        MacStats,
         Names,
         Operations,
+        PhyStats,
         Rings,
         TsInfo,
         WakeOn,
@@ -90,6 +92,14 @@ impl Operations for Ravb {
         for (to, value) in values.iter_mut().zip(all) {
             *to = value;
         }
+    }
+
+    fn mac_stats(dev: &Device<'_, Self>, stats: &mut MacStats) {
+        stats::mac_stats(dev.data().get_ref(), stats);
+    }
+
+    fn phy_stats(dev: &Device<'_, Self>, stats: &mut PhyStats) {
+        stats::phy_stats(dev.data().get_ref(), stats);
     }
 
     fn rings(dev: &Device<'_, Self>, _rtnl: &Rtnl) -> (Rings, Rings) {

@@ -39,6 +39,7 @@
 //! | MAHR, MALR | station address, high and low |
 //! | CXR31, CXR35 | media interface selection of GbEth |
 //! | TROCR, CXR41, CXR42 | counters: frames given up after retries, collisions, carrier errors |
+//! | CEFCR, FRECR, TLFRCR | counters of received frames: wrong FCS, error from the PHY, too long |
 //! | CSR0, CSR1, CSR2 | checksum engine of GbEth (TOE): ports, sent frames, received frames |
 //!
 //! Three kinds of status registers need care, and are written through a method that knows:
@@ -382,6 +383,18 @@ register! {
     }
 
     pub(super) CXR42(u32) @ 0x710 {
+        15:0 count;
+    }
+
+    pub(super) CEFCR(u32) @ 0x740 {
+        15:0 count;
+    }
+
+    pub(super) FRECR(u32) @ 0x748 {
+        15:0 count;
+    }
+
+    pub(super) TLFRCR(u32) @ 0x758 {
         15:0 count;
     }
 

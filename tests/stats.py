@@ -4,7 +4,7 @@
 """Statistics: their names, their sums, and that they count what passed."""
 
 from lib.py import RavbEnv, ksft_disruptive, ksft_eq, ksft_exit, ksft_ge, ksft_pr, ksft_run
-from lib.py import KsftSkipEx, defer, until, verdict
+from lib.py import KsftSkipEx, defer, ethtool, until, verdict
 from lib.py.packets import ETH_P_TEST, eth
 
 SUMS = ("rx_packets", "tx_packets", "rx_bytes", "tx_bytes", "rx_errors", "rx_crc_errors",
@@ -122,6 +122,36 @@ def hardware_counters(cfg) -> None:
     ksft_eq(got, want, "tx_dropped, collisions, tx_carrier_errors")
 
 
+def _groups(cfg) -> dict:
+    """What the standard's groups of ethtool -S show."""
+    shown = ethtool(f"-S {cfg.ifname} --groups eth-mac eth-phy", json=True)[0]
+    return {**shown.get("eth-mac", {}), **shown.get("eth-phy", {})}
+
+
+def groups(cfg) -> None:
+    """ethtool's standard groups show what the MAC counts, also of frames that it drops, and no more."""
+    twin = cfg.require_twin()
+    before = _groups(cfg)
+    if cfg.driver == "c":
+        ksft_eq(before, {}, "the C driver has none")
+        return
+    want = {"FrameCheckSequenceErrors": 3, "SymbolErrorDuringCarrier": 2, "FrameTooLongErrors": 1}
+    bad = eth(cfg.mac, cfg.remote_mac, ETH_P_TEST, bytes(46))
+    for kind, count in zip(("crc", "phy", "long"), want.values(), strict=True):
+        for _ in range(count):
+            twin.frame(bad, size=500, defect=kind)
+    if cfg.chip.tx_dropped_counter:
+        want["FramesAbortedDueToXSColls"] = 5
+        twin.counters(trocr=5)
+    if cfg.chip.carrier_counters:
+        want["CarrierSenseErrors"] = 11
+        twin.counters(cxr42=11)
+    ksft_eq(sorted(before), sorted(want), "names")
+    until(lambda: _groups(cfg)["FrameTooLongErrors"] > before["FrameTooLongErrors"], 5, "the last frame is counted")
+    after = _groups(cfg)
+    ksft_eq({n: after[n] - before[n] for n in want}, want)
+
+
 @ksft_disruptive
 def while_down(cfg) -> None:
     """Down, the last values are still there, and reading them touches no hardware (R59)."""
@@ -129,6 +159,7 @@ def while_down(cfg) -> None:
     defer(cfg.set_link, True)
     cfg.ping(count=5)
     before = cfg.stats()
+    groups_before = _groups(cfg)
     cfg.set_link(False)
     # Runtime suspend follows the close by its autosuspend delay.
     status = cfg.device / "power/runtime_status"
@@ -137,6 +168,7 @@ def while_down(cfg) -> None:
         down = cfg.stats()
         for name in ("rx_packets", "tx_packets", "rx_bytes", "tx_bytes"):
             ksft_ge(down[name], before[name], f"{name} while down")
+        ksft_eq(_groups(cfg), groups_before, "ethtool's groups while down")
     cfg.queue_stats()
 
 
@@ -144,7 +176,7 @@ def main() -> None:
     """Ksft boiler plate main"""
     with RavbEnv(__file__) as cfg:
         ksft_run([names, sums, received_packets, received_bytes, sent, short_frames_padded,
-                  hardware_counters, while_down], args=(cfg,))
+                  hardware_counters, groups, while_down], args=(cfg,))
     ksft_exit()
 
 

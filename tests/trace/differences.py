@@ -65,6 +65,7 @@ REASONS = (
     Reason("open", ("RIE0", "TIE"), OWN_MASKS, "see RIC0"),
     Reason("open", ("RIC0", "TIC", "RIC2"), ALL,
            "nothing is enabled before all is in place; the last value is the same"),
+    Reason("open", ("CEFCR", "FRECR", "TLFRCR"), ALL, "counters that the C driver has no use for, see TROCR"),
     Reason("open", ("TROCR", "CXR41", "CXR42"), ALL, "counters start at zero, and are read when the link is reported"),
     Reason("open", ("GTI", "GCCR"), GAC,
            "the timer has been running since power came: it is not set up by open, and its time not lost by it"),
@@ -78,6 +79,7 @@ REASONS = (
     Reason("close", ("GIC", "GIS", "GCCR", "GCT0", "GCT1", "GCT2"), RCAR,
            "the time is read before the timer stops, so that it can go on without; no flag is left to be cleared, "
            "since flags are cleared before they are enabled"),
+    Reason("close", ("CEFCR", "FRECR", "TLFRCR"), ALL, "counters that the C driver has no use for, see TROCR"),
     Reason("close", ("TROCR", "CXR41", "CXR42"), ALL,
            "counters are read, and the difference added: clearing them could lose what comes in between"),
 )
