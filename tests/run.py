@@ -25,7 +25,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 
 # What looks at a port as probed comes first, what may leave it unusable last.
-ORDER = ("probe", "link", "ping", "vlan", "csum", "stats", "promisc", "rings", "iperf", "jumbo",
+ORDER = ("probe", "link", "ping", "vlan", "csum", "stats", "promisc", "rings", "iperf", "netpoll", "jumbo",
          "xdp", "treexdp", "xdptools", "coalesce", "timestamping", "phc", "testptp", "ptp4l", "errors", "txtimeout",
          "updown", "soak", "board", "suspend", "contract", "wol", "inject", "treepool", "failures", "unload")
 
