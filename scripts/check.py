@@ -674,7 +674,7 @@ def kselftest(chip: str, tests=()):
             return
         runs = tree.run(chip, wanted, vm, f"{said[-1]} scripts/kselftest-guest", LOGS, name)
         kinds = {tree.PASS: PASS, tree.FAIL: FAIL, tree.SKIP: SKIP, tree.XFAIL: XFAIL}
-        for case, (status, why, detail) in tree.judge_all(wanted, runs).items():
+        for case, (status, why, detail) in tree.judge_all(chip, wanted, runs).items():
             report.add(Result(name, case, kinds[status], why, detail))
         text = tree.table(chip, runs)
         (LOGS / f"{name}.txt").write_text(text, encoding="utf-8")
