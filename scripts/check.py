@@ -761,7 +761,7 @@ ON_HOST = ("probe", "link.reported", "ping.small.*_56", "ping.full_frame.*", "pi
 
 # The oracle suite in two boots a chip, so that two guests can share the work evenly: what passes traffic, and what
 # disturbs the port.
-TRAFFIC = ("probe", "link", "ping", "vlan", "csum", "stats", "promisc", "rings", "iperf")
+TRAFFIC = ("probe", "link", "ping", "vlan", "csum", "stats", "promisc", "rings", "iperf", "netpoll")
 RECOVERY = ("jumbo", "timestamping", "phc", "testptp", "ptp4l", "errors", "txtimeout", "updown", "suspend", "contract",
             "wol")
 # The C driver has no coalescing by ethtool, and has to say so.
@@ -792,8 +792,9 @@ DEBUG = (*TRAFFIC, "xdp", "treepool", "unload")
 DEBUG_SHORT = ("ping.small.*_56", "csum.stream.*", "rings.resize.65_65", "xdp.sent.tx", "xdp.meta", "xdp.no_memory.*",
                "failures.open_port", "unload")
 
-# Of the kernel tree's own tests, those that say much in a few seconds.
-KSELFTEST_SHORT = ("stats", "queues", "napi_id", "csum", "nic_timestamp", "ring_reconfig")
+# Of the kernel tree's own tests, those that say much for a minute of a processor, both drivers' guests included.
+KSELFTEST_SHORT = {"gbeth": ("queues", "napi_id", "csum", "ring_reconfig"),
+                   "gen3": ("queues", "napi_id", "csum", "ring_reconfig", "nic_timestamp")}
 
 # The CPU port of a switch, which only our second driver knows.
 INJECT = ("inject", "ping", "iperf")
@@ -850,7 +851,7 @@ SUITES = {
        for c in ("gbeth", "gen3")},
     "rs-inject": with_module(oracle("inject", tests=INJECT, vm={"DRIVER": "rs"})),
     **{f"kselftest-{c}": with_module(kselftest(c)) for c in CHIPS},
-    **{f"kselftest-short-{c}": with_module(kselftest(c, KSELFTEST_SHORT)) for c in ("gbeth", "gen3")},
+    **{f"kselftest-short-{c}": with_module(kselftest(c, tests)) for c, tests in KSELFTEST_SHORT.items()},
     "wait": rustc_test("wait/bounded.rs"),
     "kunit": debug(kunit),
     # Anything that one of the debug kernel's checkers says makes these fail.
