@@ -126,7 +126,8 @@ def _nothing_left(cfg):
     # A pool goes when the last of its buffers has come back.
     until(lambda: _pools(cfg) == pools, 10, f"{pools} page pools")
     leaks.check({cfg.device.name: mapped})
-    leak_check(memory, 1)
+    # Coarse: the checkers themselves take some megabytes meanwhile.
+    leak_check(memory, 1, 16384)
 
 
 def _passes(cfg) -> None:

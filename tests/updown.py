@@ -30,9 +30,9 @@ def available_kib() -> int:
     return free + aside * os.sysconf("SC_PAGE_SIZE") // 1024
 
 
-def leak_check(before: int, cycles: int) -> None:
+def leak_check(before: int, cycles: int, limit: int = 8192) -> None:
     """Less memory is gone than one ring's buffers a cycle would take, for good."""
-    limit, gone = 8192, []
+    gone = []
 
     def settled():
         # Several CPUs are late with giving back what nobody uses.
