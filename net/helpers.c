@@ -262,11 +262,6 @@ void rnet_napi_timer_start(struct hrtimer *timer, u64 nsecs)
 	hrtimer_start(timer, ns_to_ktime(nsecs), HRTIMER_MODE_REL_PINNED);
 }
 
-struct net_device *rnet_napi_dev(const struct napi_struct *napi)
-{
-	return napi->dev;
-}
-
 void rnet_dev_lock(struct net_device *ndev)
 {
 	netdev_lock(ndev);

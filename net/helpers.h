@@ -67,7 +67,6 @@ void rnet_napi_add(struct net_device *ndev, struct napi_struct *napi,
 void rnet_napi_timer_init(struct hrtimer *timer,
 			  enum hrtimer_restart (*func)(struct hrtimer *));
 void rnet_napi_timer_start(struct hrtimer *timer, u64 nsecs);
-struct net_device *rnet_napi_dev(const struct napi_struct *napi);
 void rnet_dev_lock(struct net_device *ndev);
 void rnet_dev_unlock(struct net_device *ndev);
 void rnet_napi_del_locked(struct napi_struct *napi);

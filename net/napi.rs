@@ -55,8 +55,9 @@ static_assert!(size_of::<bindings::hrtimer>() != 0);
 ///
 /// # Invariants
 ///
-/// From `add_all` to `delete_all`, `napi` is added to the device that owns it; its `dev` and
-/// `index` lead to the slot that has this `Core`.
+/// From `add_all` to `delete_all`, `napi` is added to `dev`, the device that owns it, and
+/// `instance` is the `Slot` that has this `Core`. Both are there for polls, which should not have to
+/// look for them.
 #[pin_data]
 pub(super) struct Core {
     #[pin]
@@ -64,6 +65,8 @@ pub(super) struct Core {
     #[pin]
     timer: Opaque<bindings::hrtimer>,
     index: usize,
+    dev: Atomic<*mut bindings::net_device>,
+    instance: Atomic<*mut c_void>,
     /// Whether polls are not for the driver. Written only while the instance is disabled.
     parked: Atomic<bool>,
 }
@@ -119,6 +122,8 @@ pub(super) fn slots<T: Operations>(count: u32) -> Result<KVec<Pin<KBox<Slot<T>>>
                 napi: Opaque::zeroed(),
                 timer: Opaque::zeroed(),
                 index,
+                dev: Atomic::new(core::ptr::null_mut()),
+                instance: Atomic::new(core::ptr::null_mut()),
                 parked: Atomic::new(false),
             }),
             GFP_KERNEL,
@@ -142,6 +147,11 @@ pub(super) fn add_all<T: Operations>(dev: &Device<'_, T>) {
     for slot in &dev.private().napi {
         let core = &slot.core;
 
+        core.dev.store(dev.as_raw(), Relaxed);
+        core.instance
+            .store(core::ptr::from_ref(&**slot).cast_mut().cast(), Relaxed);
+        // INVARIANT: Both were just stored.
+        //
         // SAFETY: `napi` is zeroed and belongs to `dev`, is not moved, and is deleted before it
         // is freed. `poll::<T>` is right for devices of this `T`. The index is below the queue
         // counts (checked by `device::alloc`), hence below `num_napi_configs`.
@@ -198,9 +208,9 @@ unsafe extern "C" fn poll<T: Operations>(napi: *mut bindings::napi_struct, budge
     // SAFETY: The core passes an instance that `add_all` has added: a field of a `Core`.
     let core =
         unsafe { &*kernel::container_of!(Opaque::cast_from(napi.cast::<Storage>()), Core, napi) };
-    // SAFETY: `napi->dev` is the device that `add_all` was called for. It is complete, and the
-    // core polls only until `netif_napi_del` returns.
-    let dev = unsafe { Device::<'_, T>::from_raw(bindings::rnet_napi_dev(napi)) };
+    // SAFETY: By the type invariant. The device is complete, and the core polls only until
+    // `netif_napi_del` returns.
+    let dev = unsafe { Device::<'_, T>::from_raw(core.dev.load(Relaxed)) };
 
     if core.parked.load(Relaxed) {
         if budget > 0 {
@@ -209,9 +219,9 @@ unsafe extern "C" fn poll<T: Operations>(napi: *mut bindings::napi_struct, budge
         }
         return 0;
     }
-    let Some(slot) = dev.private().napi.get(core.index) else {
-        return 0;
-    };
+    // SAFETY: By the type invariant; slots live as long as the device, and `add_all` was called
+    // for a device of this `T`.
+    let slot = unsafe { &*core.instance.load(Relaxed).cast::<Slot<T>>() };
 
     // SAFETY: The core calls `poll` only while it owns the instance (NAPI_STATE_SCHED, and
     // `poll_owner` if netpoll is in use), which `napi_disable` takes from it, and it is not parked.

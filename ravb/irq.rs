@@ -190,6 +190,22 @@ impl Masks {
         }
     }
 
+    /// Unmasks queues at once, in both directions. This is [`set`](Self::set) for what nearly every
+    /// poll wants.
+    fn enable(&mut self, io: &Window<'_>, info: &HwInfo, queues: u32) {
+        for direction in [&mut self.rx, &mut self.tx] {
+            direction.now |= queues;
+            direction.later &= !queues;
+        }
+        match info.masking {
+            Masking::Control => self.write_control(io),
+            Masking::EnableDisable => {
+                io.write_reg(RIE0::zeroed().with_frs(rx_bits(queues)));
+                io.write_reg(TIE::zeroed().with_fts(tx_bits(queues)));
+            }
+        }
+    }
+
     /// Unmasks queues at the end of a poll, each direction as it is to be. Returns the delays of
     /// timers that are to be started.
     fn set(
@@ -360,6 +376,11 @@ impl Interrupts {
         if !self.errors.load(Relaxed) {
             self.set_errors(data, true);
         }
+        if matches!((rx, tx), (Unmask::Now, Unmask::Now)) {
+            masks.enable(&data.io, data.info, bit);
+            return;
+        }
+
         let [rx, tx] = masks.set(&data.io, data.info, bit, rx, tx);
 
         // Under the lock, so that what is to be enabled later always has a timer.

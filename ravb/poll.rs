@@ -16,9 +16,15 @@ use super::{
         self,
         Found, //
     },
-    driver::Ravb,
+    driver::{
+        Private,
+        Ravb, //
+    },
     irq::Unmask,
-    rx::Wanted,
+    rx::{
+        RxRing,
+        Wanted, //
+    },
     stats::RxCounts,
     tx::{
         InNetpoll,
@@ -26,6 +32,7 @@ use super::{
     }, //
 };
 use crate::net::{
+    napi::RxContext,
     Completion,
     Device,
     Features,
@@ -35,6 +42,41 @@ use crate::net::{
 
 /// When to try again to get memory for the ring: soon, but not so soon that nothing else can run.
 const RETRY_NS: u64 = 1_000_000;
+
+/// What a poll has received.
+#[derive(Default)]
+struct Got {
+    /// So many packets, of which there is a budget.
+    packets: u32,
+    /// In so many slots.
+    slots: u32,
+}
+
+/// Receives what there is, fills what is free, and counts both.
+fn receive<'b>(
+    dev: &Device<'b, Ravb>,
+    data: &Private<'b>,
+    rx: &mut RxRing<'b>,
+    queue: usize,
+    cx: &RxContext<'_>,
+) -> Got {
+    let mut counts = RxCounts::default();
+    let wanted = Wanted {
+        checksum: dev.features().contains(Features::RXCSUM),
+        stamps: data.ptp.stamped(),
+    };
+    let packets = rx.receive(dev, cx, wanted, &mut counts);
+    let filled = rx.refill(&cx.owner());
+
+    if let Some(stats) = data.queue_stats(queue) {
+        stats.add_rx(&counts);
+        stats.add_filled(filled);
+    }
+    Got {
+        packets,
+        slots: counts.slots,
+    }
+}
 
 /// See [`crate::net::Operations::poll`].
 #[inline]
@@ -57,34 +99,25 @@ pub(super) fn poll<'b>(dev: &Device<'b, Ravb>, mut poll: Poll<'_, 'b, Ravb>) -> 
     let sent = tx.map_or(0, |(tx, txq)| tx.reclaim(dev, &txq, true, InPoll(cx)));
 
     let budget = cx.budget();
-    let mut counts = RxCounts::default();
-    let (mut work, mut starving) = (0, false);
+    let mut got = Got::default();
+    let mut starving = false;
 
     if let Some(rx) = &mut state.rx {
-        let wanted = Wanted {
-            checksum: dev.features().contains(Features::RXCSUM),
-            stamps: data.ptp.stamped(),
-        };
-
-        work = rx.receive(dev, &cx, wanted, &mut counts);
-
-        let filled = rx.refill(&cx.owner());
-
-        starving = rx.is_starving();
-        if let Some(stats) = data.queue_stats(queue) {
-            stats.add_rx(&counts);
-            stats.add_filled(filled);
+        // Every other poll finds nothing, where the stack polls again without being told.
+        if rx.has_work() {
+            got = receive(dev, data, rx, queue, &cx);
         }
+        starving = rx.is_starving();
     }
-    state.found.rx |= counts.slots != 0;
+    state.found.rx |= got.slots != 0;
     state.found.tx |= sent != 0;
     data.irq.count_errors(data);
 
-    if work >= budget {
+    if got.packets >= budget {
         return poll.again();
     }
 
-    let deferred = poll.is_deferred(work);
+    let deferred = poll.is_deferred(got.packets);
     let ready = !deferred && {
         let state = poll.state();
 
@@ -105,7 +138,7 @@ pub(super) fn poll<'b>(dev: &Device<'b, Ravb>, mut poll: Poll<'_, 'b, Ravb>) -> 
             napi.schedule_after(RETRY_NS);
         }
     }
-    match poll.complete(work) {
+    match poll.complete(got.packets) {
         Completion::Done(polled) => {
             match dev.napi(queue) {
                 // No interrupt would tell of what the last look has found. If there was none, the

@@ -373,6 +373,12 @@ impl<'b> RxRing<'b> {
         in_each_kind!(self, ring => ring.is_ready())
     }
 
+    /// Returns whether there is something to receive, or to be filled.
+    #[inline]
+    pub(super) fn has_work(&self) -> bool {
+        in_each_kind!(self, ring => ring.armed < ring.len || ring.is_ready())
+    }
+
     /// Receives frames, as many as `cx` allows. Returns their number.
     #[inline]
     pub(super) fn receive(

@@ -311,7 +311,7 @@ impl<'b> TxRing<'b> {
     /// Takes back the slots of packets that were sent, unless somebody is doing that, up to the
     /// first that `end` may not take back. With `wake`, a queue that was stopped because the ring
     /// was full is woken if there is room again. Returns how many packets there were.
-    #[inline]
+    #[inline(always)]
     pub(super) fn reclaim<E: End<'b>>(
         &self,
         dev: &Device<'b, Ravb>,
@@ -319,9 +319,20 @@ impl<'b> TxRing<'b> {
         wake: bool,
         end: E,
     ) -> u32 {
+        // What most polls find that are for RX, without a call.
         if self.in_flight.is_empty() {
             return 0;
         }
+        self.reclaim_sent(dev, queue, wake, end)
+    }
+
+    fn reclaim_sent<E: End<'b>>(
+        &self,
+        dev: &Device<'b, Ravb>,
+        queue: &TxQueueRef<'_, 'b, Ravb>,
+        wake: bool,
+        end: E,
+    ) -> u32 {
         let Some(mut reclaimer) = self.reclaimer.try_lock() else {
             return 0;
         };

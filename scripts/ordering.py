@@ -33,7 +33,7 @@ BARRIERS = re.compile(r"rust_helper_dma_wmb$|^dmb\s+(oshst|osh|sy|ishst|ish|st)$
 STORE = re.compile(r"^(st[lpurbh]*)\s+.*\[(\w+)")
 STACK = ("sp", "x29")
 # Where frames are received: a function of the ring, which the compiler may put into the one that polls.
-RECEIVING = ("4ravb2rx", "4ravb4poll4poll")
+RECEIVING = ("4ravb2rx", "4ravb4poll4poll", "4ravb4poll7receive")
 # What makes a buffer readable, and how soon after it the two prefetches have to be there.
 READABLE = re.compile(r"rnet_page_pool_sync_for_cpu$|rnet_dma_unmap_received$")
 PREFETCH = re.compile(r"^prfm\s+pldl1keep,")
