@@ -56,8 +56,8 @@ static_assert!(size_of::<bindings::hrtimer>() != 0);
 /// # Invariants
 ///
 /// From `add_all` to `delete_all`, `napi` is added to `dev`, the device that owns it, and
-/// `instance` is the `Slot` that has this `Core`. Both are there for polls, which should not have to
-/// look for them.
+/// `instance` is the `Slot` that has this `Core`. Both are there for polls, which should not have
+/// to look for them.
 #[pin_data]
 pub(super) struct Core {
     #[pin]

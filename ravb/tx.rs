@@ -581,8 +581,8 @@ pub(super) fn start_xmit<'b>(
     };
 
     if sender.free() == 0 {
-        // `sent` stops the queue in time; this is for a queue that something else has started. There
-        // may be room by now, and nobody left to wake the queue.
+        // `sent` stops the queue in time; this is for a queue that something else has started.
+        // There may be room by now, and nobody left to wake the queue.
         queue.stop_if_full(LIMITS, || sender.free());
         return Xmit::Busy(skb);
     }
