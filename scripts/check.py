@@ -768,16 +768,16 @@ RECOVERY = ("jumbo", "timestamping", "phc", "testptp", "ptp4l", "errors", "txtim
 C_TRAFFIC = (*TRAFFIC, "coalesce.offered", "coalesce.channels")
 RS_TRAFFIC = (*TRAFFIC, "coalesce")
 # Timers are the same everywhere: rates are measured with a chip of each kind of masks.
-RS_TRAFFIC_SHORT = (*TRAFFIC, *(f"coalesce.{case}" for case in
-                                ("offered", "channels", "accepted.*", "per_queue", "kept", "recovered",
-                                 "busy_polling.*")))
+UNTIMED = tuple(f"coalesce.{case}" for case in ("offered", "channels", "accepted.*", "per_queue", "kept", "recovered",
+                                                "busy_polling.*"))
+RS_TRAFFIC_SHORT = (*TRAFFIC, *UNTIMED)
 TOUCHING_DATA = ("probe", "ping", "vlan", "csum", "stats", "rings", "iperf", "jumbo", "errors")
 # With our driver, the port also goes to the C driver and back.
 RS_RECOVERY = (*RECOVERY, "board")
 
 # On two CPUs, which take turns in virtual time: all that moves data or stops it, on one chip of each kind of
 # descriptors. The others differ from those in their interrupt lines, and in who has which.
-SMP = (*TOUCHING_DATA, "link", "coalesce", "timestamping", "updown", "txtimeout")
+SMP = (*TOUCHING_DATA, "link", *UNTIMED, "coalesce.toggled", "timestamping", "updown", "txtimeout")
 SMP_LINES = ("probe", "ping.small.*_56", "iperf", "timestamping", "errors", "txtimeout")
 
 # On two CPUs that really run at once: what several of them do to one queue at the same time.
